@@ -1,0 +1,2 @@
+//! bpnmf
+fn main() {}

@@ -1,0 +1,354 @@
+//! Counts: a validated non-negative matrix, features x observations. Knows nothing of files or models.
+
+use crate::error::Error;
+use crate::random::{Key, Site};
+use crate::special::ln_gamma;
+
+/// The largest value an entry may have.
+const LARGEST: f64 = 1e15;
+
+/// A validated non-negative F x T matrix: rows are features, columns are observations.
+///
+/// Held dense (column after column) or as compressed columns; both give the same answers bit for bit.
+///
+/// ```
+/// let counts = bpnmf::Counts::from_dense(2, 3, vec![1.0, 0.0, 2.0, 5.0, 0.0, 1.0])?;
+/// assert_eq!((counts.features(), counts.observations(), counts.nonzeros()), (2, 3, 4));
+/// assert!(bpnmf::Counts::from_dense(1, 1, vec![-2.0]).is_err());
+/// # Ok::<(), bpnmf::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Counts {
+    features: usize,
+    observations: usize,
+    storage: Storage,
+    column_totals: Vec<f64>,
+    nonzeros: usize,
+    ln_factorials: f64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Storage {
+    /// Column t is `values[t * features ..][.. features]`.
+    Dense(Vec<f64>),
+    /// Column t holds the entries `starts[t] .. starts[t + 1]`, rows strictly increasing, values > 0.
+    Sparse { starts: Vec<usize>, rows: Vec<u32>, values: Vec<f64> },
+}
+
+/// One column of [`Counts`].
+#[derive(Debug, Clone, Copy)]
+pub enum Column<'a> {
+    /// All F values.
+    Dense(&'a [f64]),
+    /// Rows (strictly increasing) and their positive values.
+    Sparse(&'a [u32], &'a [f64]),
+}
+
+impl<'a> Column<'a> {
+    /// The positive entries as (row, value), rows increasing.
+    pub fn positive(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let (rows, values) = match self {
+            Column::Dense(values) => (None, values),
+            Column::Sparse(rows, values) => (Some(rows), values),
+        };
+        values
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| **value > 0.0)
+            .map(move |(i, value)| (rows.map_or(i, |rows| rows[i] as usize), *value))
+    }
+}
+
+impl Counts {
+    /// A dense matrix from its F x T values, column after column.
+    pub fn from_dense(features: usize, observations: usize, values: Vec<f64>) -> Result<Self, Error> {
+        let expected = check_shape(features, observations)?
+            .ok_or(Error::TooLarge { features, observations })?;
+        if values.len() != expected {
+            return Err(Error::WrongLength { features, observations, expected, found: values.len() });
+        }
+        for (i, &value) in values.iter().enumerate() {
+            check_entry(i % features, i / features, value)?;
+        }
+        Ok(Self::summarised(features, observations, Storage::Dense(values)))
+    }
+
+    /// A matrix from compressed columns: entries `starts[t] .. starts[t + 1]` of `rows` and `values` are column t.
+    ///
+    /// Rows must be strictly increasing within a column; explicit zeros are dropped.
+    pub fn from_sparse(
+        features: usize,
+        observations: usize,
+        starts: Vec<usize>,
+        rows: Vec<u32>,
+        values: Vec<f64>,
+    ) -> Result<Self, Error> {
+        check_shape(features, observations)?;
+        let bad = |reason: String| Err(Error::BadSparse { reason });
+        if starts.len() != observations + 1 {
+            return bad(format!("{} column starts for {observations} columns", starts.len()));
+        }
+        if rows.len() != values.len() {
+            return bad(format!("{} row indices for {} values", rows.len(), values.len()));
+        }
+        if starts[0] != 0 || starts[observations] != values.len() {
+            return bad(format!(
+                "column starts run from {} to {}, there are {} values",
+                starts[0],
+                starts[observations],
+                values.len()
+            ));
+        }
+        for t in 0..observations {
+            if starts[t] > starts[t + 1] || starts[t + 1] > values.len() {
+                return bad(format!("column {t} starts at {} and ends at {}", starts[t], starts[t + 1]));
+            }
+            let mut last = None;
+            for i in starts[t]..starts[t + 1] {
+                let row = rows[i] as usize;
+                if row >= features {
+                    return bad(format!("column {t} has row {row}, there are {features} rows"));
+                }
+                if last.is_some_and(|last| last >= row) {
+                    return bad(format!("column {t}: row {row} does not come after the row before it"));
+                }
+                last = Some(row);
+                check_entry(row, t, values[i])?;
+            }
+        }
+        let storage = if values.contains(&0.0) {
+            let mut kept = SparseParts::default();
+            for t in 0..observations {
+                for i in starts[t]..starts[t + 1] {
+                    kept.push(rows[i] as usize, values[i]);
+                }
+                kept.end_column();
+            }
+            Storage::Sparse { starts: kept.starts, rows: kept.rows, values: kept.values }
+        } else {
+            Storage::Sparse { starts, rows, values }
+        };
+        Ok(Self::summarised(features, observations, storage))
+    }
+
+    fn summarised(features: usize, observations: usize, storage: Storage) -> Self {
+        let mut counts =
+            Self { features, observations, storage, column_totals: Vec::new(), nonzeros: 0, ln_factorials: 0.0 };
+        for t in 0..observations {
+            let (mut total, mut nonzeros, mut ln_factorials) = (0.0, 0, 0.0);
+            for (_, value) in counts.column(t).positive() {
+                total += value;
+                nonzeros += 1;
+                if value != 1.0 {
+                    ln_factorials += ln_gamma(value + 1.0);
+                }
+            }
+            counts.column_totals.push(total);
+            counts.nonzeros += nonzeros;
+            counts.ln_factorials += ln_factorials;
+        }
+        counts
+    }
+
+    /// F, the number of rows.
+    pub fn features(&self) -> usize {
+        self.features
+    }
+
+    /// T, the number of columns.
+    pub fn observations(&self) -> usize {
+        self.observations
+    }
+
+    /// How many entries are positive.
+    pub fn nonzeros(&self) -> usize {
+        self.nonzeros
+    }
+
+    /// The share of entries that are positive.
+    pub fn density(&self) -> f64 {
+        self.nonzeros as f64 / (self.features as f64 * self.observations as f64)
+    }
+
+    /// The sum of each column, length T.
+    pub fn column_totals(&self) -> &[f64] {
+        &self.column_totals
+    }
+
+    /// The sum of all entries.
+    pub fn total(&self) -> f64 {
+        self.column_totals.iter().sum()
+    }
+
+    /// The sum over all entries of log x!.
+    pub fn ln_factorials(&self) -> f64 {
+        self.ln_factorials
+    }
+
+    /// Whether the matrix is held as compressed columns.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.storage, Storage::Sparse { .. })
+    }
+
+    /// Column `t`.
+    pub fn column(&self, t: usize) -> Column<'_> {
+        match &self.storage {
+            Storage::Dense(values) => Column::Dense(&values[t * self.features..][..self.features]),
+            Storage::Sparse { starts, rows, values } => {
+                let entries = starts[t]..starts[t + 1];
+                Column::Sparse(&rows[entries.clone()], &values[entries])
+            }
+        }
+    }
+
+    /// The sum of each row, length F.
+    pub fn row_totals(&self) -> Vec<f64> {
+        let mut totals = vec![0.0; self.features];
+        for t in 0..self.observations {
+            for (f, value) in self.column(t).positive() {
+                totals[f] += value;
+            }
+        }
+        totals
+    }
+
+    /// The first entry that is not a whole number: (row, column, value).
+    pub fn first_fraction(&self) -> Option<(usize, usize, f64)> {
+        (0..self.observations).find_map(|t| {
+            self.column(t).positive().find(|(_, value)| value.fract() != 0.0).map(|(f, value)| (f, t, value))
+        })
+    }
+
+    /// Errors unless every entry is a whole number; `engine` is who needs that.
+    pub fn require_whole(&self, engine: &'static str) -> Result<(), Error> {
+        match self.first_fraction() {
+            Some((feature, observation, value)) => Err(Error::NotWhole { feature, observation, value, engine }),
+            None => Ok(()),
+        }
+    }
+
+    /// The T x F matrix with rows and columns exchanged, held the same way.
+    pub fn transposed(&self) -> Self {
+        let (features, observations) = (self.observations, self.features);
+        let storage = match &self.storage {
+            Storage::Dense(values) => {
+                let mut turned = vec![0.0; values.len()];
+                for t in 0..self.observations {
+                    for f in 0..self.features {
+                        turned[f * features + t] = values[t * self.features + f];
+                    }
+                }
+                Storage::Dense(turned)
+            }
+            Storage::Sparse { rows, .. } => {
+                let mut starts = vec![0usize; observations + 1];
+                for &row in rows {
+                    starts[row as usize + 1] += 1;
+                }
+                for t in 0..observations {
+                    starts[t + 1] += starts[t];
+                }
+                let mut next = starts.clone();
+                let (mut new_rows, mut new_values) = (vec![0u32; rows.len()], vec![0.0; rows.len()]);
+                for t in 0..self.observations {
+                    for (f, value) in self.column(t).positive() {
+                        new_rows[next[f]] = t as u32;
+                        new_values[next[f]] = value;
+                        next[f] += 1;
+                    }
+                }
+                Storage::Sparse { starts, rows: new_rows, values: new_values }
+            }
+        };
+        Self::summarised(features, observations, storage)
+    }
+
+    /// Splits every count by binomial thinning into (kept, held out); a count goes to the second part with
+    /// probability `fraction`. Given the rates, the parts are independent Poisson counts, so the second part
+    /// can judge a fit to the first.
+    pub fn thinned(&self, fraction: f64, seed: u64) -> Result<(Self, Self), Error> {
+        if !(fraction > 0.0 && fraction < 1.0) {
+            return Err(Error::BadOption { name: "held-out fraction", value: fraction, range: "between 0 and 1" });
+        }
+        self.require_whole("thinning")?;
+        let (mut kept, mut held) = (SparseParts::default(), SparseParts::default());
+        for t in 0..self.observations {
+            let mut stream = Key::new(seed).stream(Site::Thinning, 0, t as u32, 0);
+            for (f, value) in self.column(t).positive() {
+                let out = stream.binomial(value as u64, fraction) as f64;
+                kept.push(f, value - out);
+                held.push(f, out);
+            }
+            kept.end_column();
+            held.end_column();
+        }
+        let dense = !self.is_sparse();
+        Ok((
+            kept.into_counts(self.features, self.observations, dense),
+            held.into_counts(self.features, self.observations, false),
+        ))
+    }
+}
+
+struct SparseParts {
+    starts: Vec<usize>,
+    rows: Vec<u32>,
+    values: Vec<f64>,
+}
+
+impl Default for SparseParts {
+    fn default() -> Self {
+        Self { starts: vec![0], rows: Vec::new(), values: Vec::new() }
+    }
+}
+
+impl SparseParts {
+    fn push(&mut self, row: usize, value: f64) {
+        if value > 0.0 {
+            self.rows.push(row as u32);
+            self.values.push(value);
+        }
+    }
+
+    fn end_column(&mut self) {
+        self.starts.push(self.values.len());
+    }
+
+    fn into_counts(self, features: usize, observations: usize, dense: bool) -> Counts {
+        let storage = if dense {
+            let mut values = vec![0.0; features * observations];
+            for t in 0..observations {
+                for i in self.starts[t]..self.starts[t + 1] {
+                    values[t * features + self.rows[i] as usize] = self.values[i];
+                }
+            }
+            Storage::Dense(values)
+        } else {
+            Storage::Sparse { starts: self.starts, rows: self.rows, values: self.values }
+        };
+        Counts::summarised(features, observations, storage)
+    }
+}
+
+/// Errors for an empty or unaddressable shape; `Ok(None)` if F x T itself does not fit a `usize`.
+fn check_shape(features: usize, observations: usize) -> Result<Option<usize>, Error> {
+    if features == 0 || observations == 0 {
+        return Err(Error::Empty { features, observations });
+    }
+    if features >= u32::MAX as usize || observations >= u32::MAX as usize {
+        return Err(Error::TooLarge { features, observations });
+    }
+    Ok(features.checked_mul(observations))
+}
+
+fn check_entry(feature: usize, observation: usize, value: f64) -> Result<(), Error> {
+    if !value.is_finite() {
+        Err(Error::NotFinite { feature, observation, value })
+    } else if value < 0.0 {
+        Err(Error::Negative { feature, observation, value })
+    } else if value > LARGEST {
+        Err(Error::TooBig { feature, observation, value })
+    } else {
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! Everything that can be wrong with a request, each with its place and what to do about it.
+
+/// An error of the library. The text is one sentence, meant to be shown to a person.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The matrix has no rows or no columns.
+    #[error("the matrix is empty ({features} x {observations}): give it at least one row and one column")]
+    Empty {
+        /// Rows.
+        features: usize,
+        /// Columns.
+        observations: usize,
+    },
+    /// The number of values does not fit the shape.
+    #[error("{features} x {observations} needs {expected} values, found {found}")]
+    WrongLength {
+        /// Rows.
+        features: usize,
+        /// Columns.
+        observations: usize,
+        /// Values the shape asks for.
+        expected: usize,
+        /// Values given.
+        found: usize,
+    },
+    /// The shape is larger than this build can address.
+    #[error("{features} x {observations} is too large to index")]
+    TooLarge {
+        /// Rows.
+        features: usize,
+        /// Columns.
+        observations: usize,
+    },
+    /// An entry is negative.
+    #[error("entry ({feature}, {observation}) is {value}: counts cannot be negative")]
+    Negative {
+        /// Row, from 0.
+        feature: usize,
+        /// Column, from 0.
+        observation: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// An entry is NaN or infinite.
+    #[error("entry ({feature}, {observation}) is {value}: counts must be finite")]
+    NotFinite {
+        /// Row, from 0.
+        feature: usize,
+        /// Column, from 0.
+        observation: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// An entry is beyond what single precision can carry through a sweep.
+    #[error("entry ({feature}, {observation}) is {value:e}: counts above 1e15 are not supported, divide the data by a constant")]
+    TooBig {
+        /// Row, from 0.
+        feature: usize,
+        /// Column, from 0.
+        observation: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// An engine that draws whole counts was given a fraction.
+    #[error(
+        "entry ({feature}, {observation}) is {value}, which is not a whole number: {engine} draws counts; round the data or use the ssmf engine"
+    )]
+    NotWhole {
+        /// Row, from 0.
+        feature: usize,
+        /// Column, from 0.
+        observation: usize,
+        /// What stands there.
+        value: f64,
+        /// Who needs whole numbers.
+        engine: &'static str,
+    },
+    /// The arrays of a compressed-column matrix contradict each other.
+    #[error("the compressed columns are inconsistent: {reason}")]
+    BadSparse {
+        /// What contradicts what.
+        reason: String,
+    },
+    /// A prior parameter is out of its range.
+    #[error("prior parameter {name} is {value}: it must be {range}")]
+    BadPrior {
+        /// Its letter in the paper.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// An option is out of its range.
+    #[error("{name} is {value}: it must be {range}")]
+    BadOption {
+        /// The option.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What is allowed.
+        range: &'static str,
+    },
+    /// An engine cannot work on a part of the columns.
+    #[error("{engine} needs all columns in every step: a batch of {given} of {all} columns is not a valid sweep")]
+    PartialBatch {
+        /// The engine.
+        engine: &'static str,
+        /// Columns in the batch.
+        given: usize,
+        /// Columns in the matrix.
+        all: usize,
+    },
+    /// The threads asked for could not be started.
+    #[error("could not start {threads} threads: {reason}")]
+    Threads {
+        /// How many were asked for.
+        threads: usize,
+        /// What the system said.
+        reason: String,
+    },
+}

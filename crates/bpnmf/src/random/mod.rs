@@ -1,0 +1,61 @@
+//! Random numbers as a function of where they are used: (seed, site, sweep, row, column) -> stream.
+//!
+//! No generator state is carried from one place to the next, so neither threads nor skipped draws
+//! nor a resumed run change a single bit.
+
+mod draw;
+pub(crate) mod philox;
+
+pub use draw::Stream;
+
+/// What a random number is for. Each site has its own numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Site {
+    /// The uniform that decides a mask entry, first 32 bits.
+    Mask = 1,
+    /// The 32 bits behind them, needed only when the first ones do not decide.
+    MaskTail = 2,
+    /// W_fk.
+    Dictionary = 3,
+    /// H_kt.
+    Activation = 4,
+    /// Z_ft.
+    Allocation = 5,
+    /// pi_k.
+    Inclusion = 6,
+    /// A starting state.
+    Init = 7,
+    /// Binomial thinning of the data.
+    Thinning = 8,
+    /// Synthetic data.
+    Synthesis = 9,
+}
+
+/// The source of all random numbers of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    words: [u32; 2],
+}
+
+impl Key {
+    /// The key of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self { words: [seed as u32, (seed >> 32) as u32] }
+    }
+
+    /// The stream of one place. `sweep`, `i` and `j` are whatever counts that place.
+    pub(crate) fn stream(self, site: Site, sweep: u32, i: u32, j: u32) -> Stream {
+        Stream::new(self.words, [site as u32, sweep, i, j])
+    }
+
+    pub(crate) fn words(self) -> [u32; 2] {
+        self.words
+    }
+
+    /// The key of the `n`-th of several independent things with the same seed.
+    pub fn derived(self, n: u64) -> Self {
+        let block = philox::block([n as u32, (n >> 32) as u32, 0, 0], self.words);
+        Self { words: [block[0], block[1]] }
+    }
+}

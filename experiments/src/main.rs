@@ -1,0 +1,2 @@
+//! Experiments
+fn main() {}
