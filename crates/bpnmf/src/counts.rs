@@ -62,8 +62,8 @@ impl<'a> Column<'a> {
 impl Counts {
     /// A dense matrix from its F x T values, column after column.
     pub fn from_dense(features: usize, observations: usize, values: Vec<f64>) -> Result<Self, Error> {
-        let expected = check_shape(features, observations)?
-            .ok_or(Error::TooLarge { features, observations })?;
+        let expected =
+            check_shape(features, observations)?.ok_or(Error::TooLarge { features, observations })?;
         if values.len() != expected {
             return Err(Error::WrongLength { features, observations, expected, found: values.len() });
         }
@@ -132,8 +132,14 @@ impl Counts {
     }
 
     fn summarised(features: usize, observations: usize, storage: Storage) -> Self {
-        let mut counts =
-            Self { features, observations, storage, column_totals: Vec::new(), nonzeros: 0, ln_factorials: 0.0 };
+        let mut counts = Self {
+            features,
+            observations,
+            storage,
+            column_totals: Vec::new(),
+            nonzeros: 0,
+            ln_factorials: 0.0,
+        };
         for t in 0..observations {
             let (mut total, mut nonzeros, mut ln_factorials) = (0.0, 0, 0.0);
             for (_, value) in counts.column(t).positive() {
@@ -222,7 +228,9 @@ impl Counts {
     /// Errors unless every entry is a whole number; `engine` is who needs that.
     pub fn require_whole(&self, engine: &'static str) -> Result<(), Error> {
         match self.first_fraction() {
-            Some((feature, observation, value)) => Err(Error::NotWhole { feature, observation, value, engine }),
+            Some((feature, observation, value)) => {
+                Err(Error::NotWhole { feature, observation, value, engine })
+            }
             None => Ok(()),
         }
     }
@@ -268,7 +276,11 @@ impl Counts {
     /// can judge a fit to the first.
     pub fn thinned(&self, fraction: f64, seed: u64) -> Result<(Self, Self), Error> {
         if !(fraction > 0.0 && fraction < 1.0) {
-            return Err(Error::BadOption { name: "held-out fraction", value: fraction, range: "between 0 and 1" });
+            return Err(Error::BadOption {
+                name: "held-out fraction",
+                value: fraction,
+                range: "between 0 and 1",
+            });
         }
         self.require_whole("thinning")?;
         let (mut kept, mut held) = (SparseParts::default(), SparseParts::default());

@@ -53,7 +53,9 @@ pub enum Error {
         value: f64,
     },
     /// An entry is beyond what single precision can carry through a sweep.
-    #[error("entry ({feature}, {observation}) is {value:e}: counts above 1e15 are not supported, divide the data by a constant")]
+    #[error(
+        "entry ({feature}, {observation}) is {value:e}: counts above 1e15 are not supported, divide the data by a constant"
+    )]
     TooBig {
         /// Row, from 0.
         feature: usize,
@@ -103,7 +105,9 @@ pub enum Error {
         range: &'static str,
     },
     /// An engine cannot work on a part of the columns.
-    #[error("{engine} needs all columns in every step: a batch of {given} of {all} columns is not a valid sweep")]
+    #[error(
+        "{engine} needs all columns in every step: a batch of {given} of {all} columns is not a valid sweep"
+    )]
     PartialBatch {
         /// The engine.
         engine: &'static str,

@@ -62,7 +62,10 @@ mod tests {
         let mut x = 1e-300;
         while x < 1e300 {
             let (ours, theirs) = (ln(x), libm::log(x));
-            assert!((ours - theirs).abs() <= 4.5e-16 * theirs.abs().max(1e-3), "ln({x:e}) = {ours:e}, {theirs:e}");
+            assert!(
+                (ours - theirs).abs() <= 4.5e-16 * theirs.abs().max(1e-3),
+                "ln({x:e}) = {ours:e}, {theirs:e}"
+            );
             x *= 1.000_37 + 0.01 * (x.to_bits() % 7) as f64;
         }
         for i in -4000..4000 {

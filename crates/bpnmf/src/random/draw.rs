@@ -173,11 +173,15 @@ mod tests {
             assert!(value.is_finite());
             value
         });
-        let expected = (-1.0 / alpha - 0.577_215_664_9 + 1.644_934 * alpha) - (f64::ln(1001.0) - 0.5 / 1001.0);
+        let expected =
+            (-1.0 / alpha - 0.577_215_664_9 + 1.644_934 * alpha) - (f64::ln(1001.0) - 0.5 / 1001.0);
         let spread = 1.0 / (alpha * alpha) + 1.644_934;
         assert!((mean - expected).abs() < 4.0 * (spread / n as f64).sqrt(), "{mean} against {expected}");
         // log G is close to minus an exponential: mu4 = 9 sigma^4.
-        assert!((variance / spread - 1.0).abs() < 4.0 * (8.0 / n as f64).sqrt(), "{variance} against {spread}");
+        assert!(
+            (variance / spread - 1.0).abs() < 4.0 * (8.0 / n as f64).sqrt(),
+            "{variance} against {spread}"
+        );
     }
 
     /// Kolmogorov-Smirnov against P(logit(p) <= x) = x-th power law: for Beta(alpha, 1), P(p <= v) = v^alpha.

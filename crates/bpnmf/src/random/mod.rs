@@ -20,6 +20,8 @@ pub(crate) enum Site {
     Dictionary = 3,
     /// H_kt.
     Activation = 4,
+    /// H_kt where S_kt is off.
+    OffActivation = 10,
     /// Z_ft.
     Allocation = 5,
     /// pi_k.

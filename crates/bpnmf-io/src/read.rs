@@ -1,0 +1,149 @@
+//! Reading: a path to a [`Table`]. Chooses the format by the name; what the bytes mean is the formats' business.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use bpnmf::Counts;
+use flate2::bufread::MultiGzDecoder;
+
+use crate::array::Array;
+use crate::error::{Error, Fault};
+use crate::{delimited, mtx, npy, npz};
+
+/// A matrix of counts and the names that stood beside it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Table {
+    /// The counts, features x observations.
+    pub counts: Counts,
+    /// One name a row, if the file has them.
+    pub feature_names: Option<Vec<String>>,
+    /// One name a column, if the file has them.
+    pub observation_names: Option<Vec<String>>,
+}
+
+/// How to read a file.
+///
+/// ```
+/// let mut options = bpnmf_io::ReadOptions::default();
+/// options.transpose = true;
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// The file is observations x features: exchange rows and columns, names included.
+    pub transpose: bool,
+}
+
+impl Table {
+    pub(crate) fn unnamed(counts: Counts) -> Self {
+        Self { counts, feature_names: None, observation_names: None }
+    }
+}
+
+/// Reads a matrix of counts from a .npy, .npz, .csv, .tsv, .txt or .mtx file; text may be gzipped.
+///
+/// Sparse files (scipy's .npz, coordinate .mtx) stay sparse. Errors name places as the file has them,
+/// whatever [`ReadOptions::transpose`] says.
+pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
+    let table = read_as_is(path).map_err(|fault| Error::new(path, fault))?;
+    Ok(if options.transpose {
+        Table {
+            counts: table.counts.transposed(),
+            feature_names: table.observation_names,
+            observation_names: table.feature_names,
+        }
+    } else {
+        table
+    })
+}
+
+/// Reads the one array of a .npy file, whatever its shape.
+///
+/// Smaller integers come as int64, uint16 as uint32, bool as uint8, float16 as float32.
+pub fn read_npy_array(path: &Path) -> Result<Array<'static>, Error> {
+    let read = || {
+        let (file, size) = open(path)?;
+        npy::read_array(&mut BufReader::new(file), size)
+    };
+    read().map_err(|fault| Error::new(path, fault))
+}
+
+/// Reads all arrays of a .npz file with their names, in the order of the file; types as in [`read_npy_array`].
+pub fn read_npz_arrays(path: &Path) -> Result<Vec<(String, Array<'static>)>, Error> {
+    let read = || npz::read_arrays(open(path)?.0);
+    read().map_err(|fault| Error::new(path, fault))
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    Npy,
+    Npz,
+    Mtx,
+    Delimited(delimited::Kind),
+}
+
+fn read_as_is(path: &Path) -> Result<Table, Fault> {
+    let (file, size) = open(path)?;
+    let (format, gzipped) = format_of(path)?;
+    let mut reader = BufReader::with_capacity(1 << 16, file);
+    match format {
+        Format::Npy => npy::read_matrix(&mut reader, size).map(Table::unnamed),
+        Format::Npz => npz::read_matrix(reader.into_inner()).map(Table::unnamed),
+        Format::Mtx => mtx::read(text(reader, gzipped), size).map(Table::unnamed),
+        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind),
+    }
+}
+
+/// Opens a regular file that has at least one byte; gives its size too.
+fn open(path: &Path) -> Result<(File, u64), Fault> {
+    let unreadable = |reason| Fault::io("read", reason);
+    // Asked before opening: to open a pipe is to wait for its writer.
+    let about = std::fs::metadata(path).map_err(unreadable)?;
+    if about.is_dir() {
+        return Err(Fault::Folder);
+    }
+    if !about.is_file() {
+        return Err(Fault::NotRegular);
+    }
+    let file = File::open(path).map_err(unreadable)?;
+    if about.len() == 0 {
+        return Err(Fault::NoBytes);
+    }
+    Ok((file, about.len()))
+}
+
+/// The format a name stands for, and whether it is gzipped.
+fn format_of(path: &Path) -> Result<(Format, bool), Fault> {
+    let lower = |path: &Path| path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let outer = lower(path);
+    let gzipped = outer.as_deref() == Some("gz");
+    let extension = if gzipped { lower(Path::new(path.file_stem().unwrap_or_default())) } else { outer };
+    let format = match extension.as_deref() {
+        Some("npy") if !gzipped => Format::Npy,
+        Some("npz") if !gzipped => Format::Npz,
+        Some("mtx") => Format::Mtx,
+        Some("csv") => Format::Delimited(delimited::Kind::Csv),
+        Some("tsv") => Format::Delimited(delimited::Kind::Tsv),
+        Some("txt") => Format::Delimited(delimited::Kind::Txt),
+        _ => {
+            let extension = match (extension, gzipped) {
+                (Some(extension), true) => Some(format!("{extension}.gz")),
+                (None, true) => Some("gz".to_owned()),
+                (extension, false) => extension,
+            };
+            return Err(Fault::UnknownFormat { extension });
+        }
+    };
+    Ok((format, gzipped))
+}
+
+fn text(reader: BufReader<File>, gzipped: bool) -> Box<dyn BufRead> {
+    if gzipped {
+        // Multi: what bgzip and `cat a.gz b.gz` write is several streams in a row.
+        Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))
+    } else {
+        Box::new(reader)
+    }
+}

@@ -1,0 +1,189 @@
+//! Tables of text.
+
+use std::io::Write;
+
+use bpnmf_io::Table;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::{read_bytes, refusal, rows};
+
+/// Names of rows, names of columns, values.
+fn parts(table: Table) -> (Option<Vec<String>>, Option<Vec<String>>, Vec<Vec<f64>>) {
+    let values = rows(&table.counts);
+    (table.feature_names, table.observation_names, values)
+}
+
+fn names<const N: usize>(names: [&str; N]) -> Option<Vec<String>> {
+    Some(names.map(str::to_owned).to_vec())
+}
+
+#[test]
+fn names_are_found_wherever_they_stand() {
+    let values = vec![vec![1.0, 2.0], vec![3.0, 4.0]];
+    let (row_names, column_names) = (names(["x", "y"]), names(["a", "b"]));
+    let cases = [
+        ("1,2\n3,4\n", None, None),
+        ("a,b\n1,2\n3,4\n", None, column_names.clone()),
+        ("x,1,2\ny,3,4\n", row_names.clone(), None),
+        ("gene,a,b\nx,1,2\ny,3,4\n", row_names.clone(), column_names.clone()),
+        (",a,b\nx,1,2\ny,3,4\n", row_names.clone(), column_names.clone()),
+        (",7,9\nx,1,2\ny,3,4\n", row_names.clone(), names(["7", "9"])),
+        // R's write.table: no cell above the row names.
+        ("a,b\nx,1,2\ny,3,4\n", row_names.clone(), column_names.clone()),
+        // pandas' to_csv without names: both are numbered.
+        (",0,1\n0,1,2\n1,3,4\n", names(["0", "1"]), names(["0", "1"])),
+        // Row names that are numbers, under an empty corner and named columns.
+        (",a,b\n101,1,2\n102,3,4\n", names(["101", "102"]), column_names.clone()),
+        // A first line with one number among its names.
+        ("a,5\n1,2\n3,4\n", None, names(["a", "5"])),
+    ];
+    for (i, (text, row_names, column_names)) in cases.into_iter().enumerate() {
+        let table = read_bytes(&format!("names{i}.csv"), text);
+        assert_eq!(parts(table), (row_names, column_names, values.clone()), "{text}");
+    }
+}
+
+#[test]
+fn row_names_may_look_like_numbers_if_most_do_not() {
+    let table = read_bytes("vocabulary.csv", "word,a\nthe,1\n2008,2\nnan,3\nof,4\nand,5\n");
+    assert_eq!(table.feature_names, names(["the", "2008", "nan", "of", "and"]));
+}
+
+#[test]
+fn one_typing_error_does_not_turn_a_column_into_names() {
+    assert_eq!(
+        refusal("typo.csv", "a,b\n1,2\nx3,4\n5,6\n"),
+        "line 3, column 1 is \"x3\": cells must be numbers; \
+         if the first column holds names, leave the first cell of the header empty"
+    );
+}
+
+#[test]
+fn single_rows_and_single_columns_are_read() {
+    assert_eq!(parts(read_bytes("row.csv", "1,2")), (None, None, vec![vec![1.0, 2.0]]));
+    assert_eq!(parts(read_bytes("named_row.csv", "x,1,2")), (names(["x"]), None, vec![vec![1.0, 2.0]]));
+    assert_eq!(parts(read_bytes("column.csv", "1\n2\n")), (None, None, vec![vec![1.0], vec![2.0]]));
+    assert_eq!(
+        parts(read_bytes("named_column.csv", "n\n1\n2\n")),
+        (None, names(["n"]), vec![vec![1.0], vec![2.0]])
+    );
+}
+
+#[test]
+fn the_delimiter_follows_extension_and_first_line() {
+    let cases = [
+        ("comma.csv", "1,2\n3,4\n"),
+        ("tab.csv", "1\t2\n3\t4\n"),
+        ("semicolon.csv", "1;2\n3;4\n"),
+        ("tab.tsv", "1\t2\n3\t4\n"),
+        ("tab.txt", "1\t2\n3\t4\n"),
+        ("comma.txt", "1, 2\n3, 4\n"),
+        ("semicolon.txt", "1;2\n3;4\n"),
+        ("space.txt", "1 2\n3 4\n"),
+        ("spaces.txt", "  1   2 \n  3   4\n"),
+        ("savetxt.txt", "1.000000000000000000e+00 2.0e+00\n3e0 4e0\n"),
+    ];
+    for (name, text) in cases {
+        assert_eq!(rows(&read_bytes(name, text).counts), [[1.0, 2.0], [3.0, 4.0]], "{name}");
+    }
+    let table = read_bytes("names.tsv", "gene\ta, b\tc\nx\t1\t2\n");
+    assert_eq!(table.observation_names, names(["a, b", "c"]));
+    let table = read_bytes("quoted.csv", "\"a,b\";c\n1;2\n");
+    assert_eq!(table.observation_names, names(["a,b", "c"]));
+}
+
+#[test]
+fn quoted_cells_may_hold_delimiters_quotes_and_line_ends() {
+    let text = "\"\",\"a, \"\"b\"\"\",\"two\nlines\"\r\n\"x\",\"1\", \"2\"\r\n6\" pipe,3,4\r\n";
+    let table = read_bytes("quotes.csv", text);
+    assert_eq!(
+        parts(table),
+        (names(["x", "6\" pipe"]), names(["a, \"b\"", "two\nlines"]), vec![vec![1.0, 2.0], vec![3.0, 4.0]])
+    );
+    assert_eq!(refusal("open.csv", "a,b\n1,2\n\"3,4\n5,6\n"), "line 3 opens a quote that is never closed");
+    assert_eq!(
+        refusal("open_long.csv", format!("a,b\n\"1,2\n{}", "3,4\n".repeat(5000))),
+        "line 2 opens a quote that is never closed"
+    );
+}
+
+#[test]
+fn byte_order_mark_crlf_and_blank_lines_around_are_ignored() {
+    let table = read_bytes("excel.csv", "\u{feff}a,b\r\n1,2\r\n3,4\r\n\r\n  \r\n\r\n");
+    assert_eq!(parts(table), (None, names(["a", "b"]), vec![vec![1.0, 2.0], vec![3.0, 4.0]]));
+    let table = read_bytes("excel_numbers.csv", "\u{feff}1,2\r\n3,4");
+    assert_eq!(parts(table), (None, None, vec![vec![1.0, 2.0], vec![3.0, 4.0]]));
+    assert_eq!(read_bytes("late.csv", "\n\n1,2\n").counts.features(), 1);
+}
+
+#[test]
+fn gzipped_tables_are_read() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(b"a\tb\n1\t2\n").unwrap();
+    assert_eq!(rows(&read_bytes("packed.tsv.gz", encoder.finish().unwrap()).counts), [[1.0, 2.0]]);
+}
+
+#[test]
+fn ragged_rows_are_refused_with_both_widths() {
+    assert_eq!(refusal("ragged.csv", "1,2,3,4,5\n1,2,3,4,5\n1,2,3,4\n"), "line 3 has 4 cells, line 1 has 5");
+    assert_eq!(refusal("ragged_crlf.csv", "\r\na,b\r\n1,2\r\n1,2,3\r\n"), "line 4 has 3 cells, line 2 has 2");
+    assert_eq!(refusal("ragged_header.csv", "a,b\n1,2,3\n"), "line 2 has 3 cells, line 1 has 2");
+}
+
+#[test]
+fn text_in_a_cell_is_refused_by_place() {
+    assert_eq!(
+        refusal("text.csv", "gene,a,b\nx,1,2\ny,3,NA\n"),
+        "line 3, column 3 is \"NA\": cells must be numbers"
+    );
+    assert_eq!(
+        refusal("text_lines.csv", "gene,a,\"b\nc\"\r\nx,1,2\r\ny,3,4 5\r\n"),
+        "line 4, column 3 is \"4 5\": cells must be numbers"
+    );
+    assert_eq!(
+        refusal("long_text.csv", format!("1,2\n1,{}\n", "long ".repeat(100))),
+        "line 2, column 2 is \"long long long long long long long long ...\": cells must be numbers"
+    );
+}
+
+#[test]
+fn empty_cells_are_refused_by_place() {
+    let advice = "is an empty cell: missing values are not supported, fill it in";
+    assert_eq!(refusal("empty.csv", "a,b\n1,2\n3,\n"), format!("line 3, column 2 {advice}"));
+    assert_eq!(refusal("empty_first.csv", "a,b\n1,2\n ,4\n5,6\n"), format!("line 3, column 1 {advice}"));
+    // Not names: nothing but the missing number says so.
+    assert_eq!(refusal("empty_corner.csv", ",20\n30,40\n50,60\n"), format!("line 1, column 1 {advice}"));
+    assert_eq!(refusal("gap.csv", "1\n\n2\n"), "line 2 is blank and rows follow it: delete the line");
+}
+
+#[test]
+fn numbers_that_are_no_counts_are_refused_by_entry() {
+    assert_eq!(refusal("nan.csv", "a,b\n1,NaN\n"), "entry (0, 1) is NaN: counts must be finite");
+    assert_eq!(refusal("inf.csv", "1,2\ninf,3\n"), "entry (1, 0) is inf: counts must be finite");
+    assert_eq!(refusal("negative.csv", "g,a,b\nx,1,-2\n"), "entry (0, 1) is -2: counts cannot be negative");
+}
+
+#[test]
+fn a_table_without_rows_is_called_empty() {
+    let advice = "give it at least one row and one column";
+    assert_eq!(refusal("header.csv", "a,b,c\n"), format!("the matrix is empty (0 x 3): {advice}"));
+    assert_eq!(refusal("corner_header.csv", ",a,b,c\n"), format!("the matrix is empty (0 x 3): {advice}"));
+    assert_eq!(refusal("blank.csv", "\n\n"), format!("the matrix is empty (0 x 0): {advice}"));
+}
+
+#[test]
+fn text_that_is_not_utf8_with_line_feeds_is_refused() {
+    assert_eq!(
+        refusal("latin1.csv", b"a,b\n1,2\nM\xfcller,3\n"),
+        "line 3 is not UTF-8 text: save the file as UTF-8"
+    );
+    assert_eq!(
+        refusal("utf16.csv", b"\xff\xfe1\x00,\x002\x00\n\x00"),
+        "line 1 is not UTF-8 text: save the file as UTF-8"
+    );
+    assert_eq!(
+        refusal("mac.csv", "a,b\r1,2\r"),
+        "line 1 has a carriage return inside: save the file with line feeds"
+    );
+}

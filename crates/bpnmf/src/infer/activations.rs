@@ -1,0 +1,117 @@
+//! S and H: which components are on in a column, and how strongly. H is kept where S is on.
+
+use super::dictionary::tiles_of;
+use crate::kernel::{LANES, Tile, flat, flat_mut};
+
+/// The mask S (one bit a site) and the activations H of T columns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Activations {
+    components: usize,
+    tiles: usize,
+    /// Bit i of `on[t * tiles + j]` is S of component 16 j + i in column t.
+    on: Vec<u16>,
+    /// H, sixteen components a tile; only entries that are on mean anything.
+    values: Vec<Tile>,
+}
+
+/// One column of [`Activations`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ActiveColumn<'a> {
+    pub(crate) on: &'a [u16],
+    pub(crate) values: &'a [f32],
+}
+
+impl<'a> ActiveColumn<'a> {
+    /// The components that are on, increasing, with their activation.
+    #[inline(always)]
+    pub(crate) fn iter(self) -> impl Iterator<Item = (usize, f32)> + 'a {
+        ones(self.on).map(move |k| (k, self.values[k]))
+    }
+}
+
+/// The positions of the bits that are set, increasing.
+#[inline(always)]
+pub(crate) fn ones(words: &[u16]) -> impl Iterator<Item = usize> + '_ {
+    words.iter().enumerate().flat_map(|(tile, &word)| {
+        let mut rest = word;
+        core::iter::from_fn(move || {
+            (rest != 0).then(|| {
+                let lane = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                tile * LANES + lane
+            })
+        })
+    })
+}
+
+impl Activations {
+    /// All off.
+    pub(crate) fn new(components: usize, observations: usize) -> Self {
+        let tiles = tiles_of(components);
+        Self {
+            components,
+            tiles,
+            on: vec![0; tiles * observations],
+            values: vec![Tile::ZERO; tiles * observations],
+        }
+    }
+
+    pub(crate) fn components(&self) -> usize {
+        self.components
+    }
+
+    /// Words of `on`, and tiles of `values`, in a column.
+    pub(crate) fn tiles(&self) -> usize {
+        self.tiles
+    }
+
+    #[inline(always)]
+    pub(crate) fn column(&self, t: usize) -> ActiveColumn<'_> {
+        let range = t * self.tiles..(t + 1) * self.tiles;
+        ActiveColumn { on: &self.on[range.clone()], values: flat(&self.values[range]) }
+    }
+
+    /// The words and tiles of columns `from .. to`, for writing.
+    pub(crate) fn columns_mut(&mut self, from: usize, to: usize) -> (&mut [u16], &mut [Tile]) {
+        let range = from * self.tiles..to * self.tiles;
+        (&mut self.on[range.clone()], &mut self.values[range])
+    }
+
+    /// Sets one site.
+    pub(crate) fn set(&mut self, k: usize, t: usize, activation: Option<f32>) {
+        let (word, bit) = (t * self.tiles + k / LANES, 1 << (k % LANES));
+        match activation {
+            Some(value) => {
+                self.on[word] |= bit;
+                flat_mut(&mut self.values)[t * self.tiles * LANES + k] = value;
+            }
+            None => self.on[word] &= !bit,
+        }
+    }
+
+    /// The number of columns each component is on in.
+    pub(crate) fn usage(&self) -> Vec<u32> {
+        let mut usage = vec![0; self.components];
+        for words in self.on.chunks_exact(self.tiles) {
+            for k in ones(words) {
+                usage[k] += 1;
+            }
+        }
+        usage
+    }
+
+    /// The activations of the given components, in that order.
+    pub(crate) fn selected(&self, kept: &[usize]) -> Self {
+        let observations = self.on.len() / self.tiles;
+        let mut out = Self::new(kept.len(), observations);
+        for t in 0..observations {
+            let column = self.column(t);
+            for (new, &old) in kept.iter().enumerate() {
+                if column.on[old / LANES] >> (old % LANES) & 1 == 1 {
+                    out.set(new, t, Some(column.values[old]));
+                }
+            }
+        }
+        out
+    }
+}

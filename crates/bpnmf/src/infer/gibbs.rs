@@ -1,0 +1,251 @@
+//! Gibbs sampling: exact, or with expected counts as the paper prints it (Algorithm 2).
+
+use super::activations::{Activations, ones};
+use super::dictionary::{Dictionary, stored};
+use super::local::{Allocation, LocalStep, blocks};
+use super::mask::{Odds, Proposal, Sweep};
+use super::state::{Averages, report};
+use super::{Batch, Engine, Info, Init, State};
+use crate::counts::Counts;
+use crate::error::Error;
+use crate::kernel::{LANES, flat_mut};
+use crate::posterior::Posterior;
+use crate::prior::CheckedPrior;
+use crate::random::{Key, Site};
+use crate::workers::Workers;
+
+/// The Gibbs sampler.
+///
+/// One step: S with Z summed out, in the fixed order of the components; Z given the new S; W; H given the new W; pi.
+/// H where S is off is a fresh draw from its prior, made only if the sweep needs it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Gibbs {
+    /// Use E[Z] in place of a draw of Z. That is Algorithm 2 as printed; it is **not** a valid Gibbs sampler: the
+    /// multinomial noise is missing, so the chain is too narrow and keeps components that the model would drop.
+    pub expected: bool,
+    /// Steps before states are averaged.
+    pub burn_in: u32,
+    /// Where the chain starts.
+    pub init: Init,
+}
+
+impl Default for Gibbs {
+    fn default() -> Self {
+        Self { expected: false, burn_in: 200, init: Init::Random }
+    }
+}
+
+/// H of a site that is off: its prior.
+struct FromPrior {
+    key: Key,
+    iteration: u32,
+    shape: f64,
+    rate: f64,
+}
+
+impl Proposal for FromPrior {
+    const KNOWN: bool = false;
+    fn draw(&self, t: usize, k: usize) -> f32 {
+        let mut stream = self.key.stream(Site::OffActivation, self.iteration, t as u32, k as u32);
+        stored(stream.gamma(self.shape) / self.rate)
+    }
+}
+
+impl Engine for Gibbs {
+    fn name(&self) -> &'static str {
+        if self.expected { "gibbs-expected" } else { "gibbs" }
+    }
+
+    fn check(&self, counts: &Counts) -> Result<(), Error> {
+        if self.expected { Ok(()) } else { counts.require_whole("gibbs") }
+    }
+
+    fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State {
+        let (features, observations) = (counts.features(), counts.observations());
+        let components = prior.components();
+        let mut dictionary = Dictionary::new(features, components);
+        let mut activations = Activations::new(components, observations);
+        init_mask(self.init, key, &mut activations, observations);
+        let means = start_means(self.init, counts);
+        for k in 0..components {
+            for (f, w) in dictionary.row_mut(k).iter_mut().enumerate() {
+                *w = stored(start_w(self.init, key, means[f], k, f));
+            }
+        }
+        dictionary.settle();
+        for t in 0..observations {
+            let on: Vec<usize> = activations.column(t).iter().map(|(k, _)| k).collect();
+            for k in on {
+                let mut stream = key.stream(Site::Init, 3, t as u32, k as u32);
+                let h = match self.init {
+                    Init::Random => stream.gamma(100.0) / 100.0,
+                    Init::Scaled => 1.0,
+                };
+                activations.set(k, t, Some(stored(h)));
+            }
+        }
+        let usage = activations.usage();
+        let odds = Odds::new(
+            usage
+                .iter()
+                .enumerate()
+                .map(|(k, &on)| {
+                    let (on, off) = (f64::from(on), (observations - on as usize) as f64);
+                    key.stream(Site::Init, 4, 0, k as u32)
+                        .logit_beta(prior.pi_on() + on, prior.pi_off() + off)
+                })
+                .collect(),
+        );
+        State {
+            dictionary,
+            activations,
+            odds,
+            variational: None,
+            averages: Averages::new(features, components, observations),
+            iteration: 0,
+        }
+    }
+
+    fn step(
+        &self,
+        state: &mut State,
+        batch: &Batch<'_>,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+    ) -> Result<Info, Error> {
+        let counts = batch.counts;
+        if batch.columns != (0..counts.observations()) {
+            return Err(Error::PartialBatch {
+                engine: self.name(),
+                given: batch.columns.len(),
+                all: counts.observations(),
+            });
+        }
+        let iteration = state.iteration;
+        let components = state.dictionary.components();
+        let State { dictionary, activations, odds, averages, .. } = state;
+        let proposal = FromPrior { key, iteration, shape: prior.c(), rate: prior.d() };
+        let allocation = if self.expected { Allocation::Expected } else { Allocation::Sampled };
+        let local = LocalStep {
+            sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
+            sweeps: 1,
+            allocation,
+            iteration,
+        };
+        let features = counts.features();
+        let workspace = &mut *workers.workspace();
+        workspace.start(features, components);
+        let mut shares = core::mem::take(&mut workspace.kept_shares);
+        shares.clear();
+        for columns in blocks(counts, batch.columns.clone(), workers) {
+            local.run(columns, activations, workers, workspace);
+            shares.extend_from_slice(&workspace.shares);
+        }
+        workspace.finish(allocation, dictionary);
+        let stats = &workspace.stats;
+        let info = report(counts, prior, dictionary, stats, workspace.tiers, 1.0);
+
+        workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
+            let rate = prior.b() + stats.activation[k];
+            for (f, w) in flat_mut(row)[..features].iter_mut().enumerate() {
+                let mut stream = key.stream(Site::Dictionary, iteration, k as u32, f as u32);
+                *w = stored(stream.gamma(prior.a() + stats.allocated[k * features + f]) / rate);
+            }
+        });
+        dictionary.settle();
+
+        let tiles = activations.tiles();
+        let (on, values) = activations.columns_mut(0, counts.observations());
+        let columns =
+            on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(shares.chunks(components)).enumerate();
+        workers.for_each(columns, |(t, ((on, values), shares)), _| {
+            for k in ones(on) {
+                let mut stream = key.stream(Site::Activation, iteration, t as u32, k as u32);
+                let h = stream.gamma(prior.c() + shares[k]) / (prior.d() + dictionary.sum(k));
+                values[k / LANES].0[k % LANES] = stored(h);
+            }
+        });
+        workspace.kept_shares = shares;
+
+        let observations = counts.observations() as f64;
+        let usage = &workspace.stats.usage;
+        odds.fill(|k| {
+            key.stream(Site::Inclusion, iteration, 0, k as u32)
+                .logit_beta(prior.pi_on() + usage[k], prior.pi_off() + observations - usage[k])
+        });
+
+        state.iteration += 1;
+        // Until the burn-in is over the average is the last state itself.
+        averages.draws = if iteration <= self.burn_in { 1 } else { averages.draws + 1 };
+        let rate = 1.0 / f64::from(averages.draws);
+        averages.blend_columns(activations, 0..counts.observations(), rate, |_, _, h| f64::from(h));
+        for k in 0..components {
+            let means = &mut averages.dictionary[k * features..][..features];
+            for (mean, &w) in means.iter_mut().zip(dictionary.row(k)) {
+                *mean += (rate * f64::from(w - *mean)) as f32;
+            }
+            let pi = 1.0 / (1.0 + (-odds.logit()[k]).exp());
+            averages.pi[k] += rate * (pi - averages.pi[k]);
+        }
+        averages.log_likelihood += rate * (info.log_likelihood - averages.log_likelihood);
+        Ok(info)
+    }
+
+    fn posterior(&self, state: &State, counts: &Counts) -> Posterior {
+        let averages = &state.averages;
+        Posterior::new(
+            counts,
+            state.dictionary.components(),
+            &|k, f| f64::from(averages.dictionary[k * counts.features() + f]),
+            &averages.masked,
+            &averages.inclusion,
+            &averages.pi,
+            averages.log_likelihood,
+        )
+    }
+}
+
+/// The mask a run starts from; H is not set.
+pub(super) fn init_mask(init: Init, key: Key, activations: &mut Activations, observations: usize) {
+    let components = activations.components();
+    for t in 0..observations {
+        let mut stream = key.stream(Site::Init, 2, t as u32, 0);
+        match init {
+            Init::Random => {
+                for k in 0..components {
+                    if stream.uniform() < 0.5 {
+                        activations.set(k, t, Some(1.0));
+                    }
+                }
+            }
+            Init::Scaled => {
+                for _ in 0..5.min(components) {
+                    let k = (stream.uniform() * components as f64) as usize;
+                    activations.set(k.min(components - 1), t, Some(1.0));
+                }
+            }
+        }
+    }
+}
+
+/// The mean of W_f. at the start.
+pub(super) fn start_means(init: Init, counts: &Counts) -> Vec<f64> {
+    match init {
+        Init::Random => vec![1.0; counts.features()],
+        Init::Scaled => {
+            let floor = 0.01 * counts.total() / (counts.features() as f64 * counts.observations() as f64);
+            let scale = 1.0 / (5.0 * counts.observations() as f64);
+            counts.row_totals().into_iter().map(|total| (total * scale).max(floor).max(1e-6)).collect()
+        }
+    }
+}
+
+/// W_fk at the start of a chain.
+fn start_w(init: Init, key: Key, mean: f64, k: usize, f: usize) -> f64 {
+    let mut stream = key.stream(Site::Init, 0, k as u32, f as u32);
+    match init {
+        Init::Random => stream.gamma(100.0) / 100.0,
+        Init::Scaled => stream.gamma(1.0) * mean,
+    }
+}

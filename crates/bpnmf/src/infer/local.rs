@@ -1,0 +1,344 @@
+//! The local step of every engine: sweep the mask, then allocate the counts, column by column.
+//!
+//! Columns are handled in blocks. Within a block threads take columns; the sums over columns are then taken by
+//! components, each in the order of the columns. So neither threads nor the size of a block change a bit.
+
+use super::activations::{Activations, ActiveColumn, ones};
+use super::dictionary::Dictionary;
+use super::mask::{Proposal, Scratch, Sweep, Tiers, compact, sweep};
+use super::work::Work;
+use crate::counts::Counts;
+use crate::kernel::exact::{add_product, dot, dot_at, sum_x_ln, sum_x_ln_at};
+use crate::kernel::{LANES, Lanes, Tile, dispatch, flat};
+use crate::random::Site;
+use crate::special::ln;
+use crate::stats::SuffStats;
+use crate::workers::Workers;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Columns that one thread takes at a time: the widest group of the sweep.
+const GROUP: usize = 8;
+
+/// How the counts of an entry are shared among the components that are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocation {
+    /// By their expectation X phi.
+    Expected,
+    /// By a multinomial draw.
+    Sampled,
+}
+
+/// A local step: what to sweep, how often, and how to allocate.
+#[derive(Clone, Copy)]
+pub(crate) struct LocalStep<'a, P> {
+    pub(crate) sweep: Sweep<'a, P>,
+    /// Sweeps before the allocation.
+    pub(crate) sweeps: u32,
+    pub(crate) allocation: Allocation,
+    /// Counts the iterations of a run.
+    pub(crate) iteration: u32,
+}
+
+/// Buffers of the local step, allocated once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Workspace {
+    pub(crate) stats: SuffStats,
+    pub(crate) tiers: Tiers,
+    columns: Vec<Allocated>,
+    /// sum over f of Z_ftk for the columns of the block, at `(t - from) * K + k`; only sites that are on mean anything.
+    pub(crate) shares: Vec<f64>,
+    /// The same for all columns, for the engine that needs them after W.
+    pub(crate) kept_shares: Vec<f64>,
+}
+
+/// What a column leaves behind for the sums over columns.
+#[derive(Debug, Clone, Default)]
+struct Allocated {
+    work: Work,
+    /// X / Xhat at the entries.
+    ratio: Vec<f64>,
+    log_likelihood: f64,
+    ln_activation: f64,
+    tiers: Tiers,
+}
+
+impl Workspace {
+    /// Clears the sums.
+    pub(crate) fn start(&mut self, features: usize, components: usize) {
+        self.stats.clear(features, components);
+        self.tiers = Tiers::default();
+    }
+
+    /// Completes the sums after the last block.
+    pub(crate) fn finish(&mut self, allocation: Allocation, dictionary: &Dictionary) {
+        let components = dictionary.components();
+        let features = self.stats.allocated.len() / components;
+        match allocation {
+            Allocation::Expected => {
+                for (k, row) in self.stats.allocated.chunks_mut(features).enumerate() {
+                    for (sum, &w) in row.iter_mut().zip(dictionary.row(k)) {
+                        *sum *= f64::from(w);
+                    }
+                }
+            }
+            Allocation::Sampled => from_integers(&mut self.stats.allocated),
+        }
+    }
+}
+
+/// Cuts `columns` into blocks: enough columns for every thread, few enough to stay in cache.
+pub(crate) fn blocks(
+    counts: &Counts,
+    columns: Range<usize>,
+    workers: &Workers,
+) -> impl Iterator<Item = Range<usize>> {
+    let entries =
+        if compact(counts) { counts.nonzeros().div_ceil(counts.observations()) } else { counts.features() };
+    let fitting = (64_000 / entries.max(1)).clamp(4 * GROUP, 64 * GROUP) * workers.threads() / GROUP * GROUP;
+    let block = workers.block.unwrap_or(fitting);
+    columns.clone().step_by(block).map(move |from| from..(from + block).min(columns.end))
+}
+
+impl<P: Proposal> LocalStep<'_, P> {
+    /// Sweeps and allocates a block of columns and adds it to the sums of `workspace`.
+    pub(crate) fn run(
+        &self,
+        columns: Range<usize>,
+        activations: &mut Activations,
+        workers: &Workers,
+        workspace: &mut Workspace,
+    ) {
+        let features = self.sweep.counts.features();
+        let components = activations.components();
+        let tiles = activations.tiles();
+        let (from, to) = (columns.start, columns.end);
+        let Workspace { stats, tiers, columns: done, shares, .. } = workspace;
+        if done.len() < columns.len() {
+            done.resize_with(columns.len(), Allocated::default);
+        }
+        let done = &mut done[..columns.len()];
+        shares.resize(columns.len() * components, 0.0);
+
+        let (on, values) = activations.columns_mut(from, to);
+        let counted = as_integers(&mut stats.allocated);
+        let groups = on
+            .chunks_mut(GROUP * tiles)
+            .zip(values.chunks_mut(GROUP * tiles))
+            .zip(done.chunks_mut(GROUP))
+            .zip(shares.chunks_mut(GROUP * components))
+            .enumerate();
+        workers.for_each(groups, |(group, (((on, values), done), shares)), scratch| {
+            self.columns(workers, from + group * GROUP, on, values, done, shares, counted, scratch);
+        });
+        if self.allocation == Allocation::Expected {
+            let rows = stats.allocated.chunks_mut(LANES * features);
+            workers.for_each(rows.enumerate(), |(tile, rows), _| {
+                add_up(workers.simd, rows, features, tile, from..to, activations, done);
+            });
+        }
+        for (column, t) in done.iter().zip(from..to) {
+            for (k, h) in activations.column(t).iter() {
+                stats.activation[k] += f64::from(h);
+                stats.usage[k] += 1.0;
+            }
+            stats.log_likelihood += column.log_likelihood;
+            stats.ln_activation += column.ln_activation;
+            tiers.add(&column.tiers);
+        }
+    }
+
+    fn columns(
+        &self,
+        workers: &Workers,
+        from: usize,
+        on: &mut [u16],
+        values: &mut [Tile],
+        done: &mut [Allocated],
+        shares: &mut [f64],
+        counted: &[AtomicU64],
+        scratch: &mut Scratch,
+    ) {
+        let tiles = on.len() / done.len();
+        let components = self.sweep.dictionary.components();
+        let mut tiers = Tiers::default();
+        for inner in 0..self.sweeps {
+            let job = Sweep { number: self.iteration * self.sweeps + inner, ..self.sweep };
+            tiers.add(&sweep(workers.simd, &job, from, on, values, scratch));
+        }
+        for (c, (column, shares)) in done.iter_mut().zip(shares.chunks_mut(components)).enumerate() {
+            // The whole group's tiers go with its first column.
+            column.tiers = core::mem::take(&mut tiers);
+            let at = c * tiles..(c + 1) * tiles;
+            let active = ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) };
+            share(workers.simd, self, from + c, active, column, shares);
+            if self.allocation == Allocation::Sampled {
+                self.sample(workers.threads() == 1, from + c, active, &column.work, shares, counted);
+            }
+        }
+    }
+
+    /// Draws Z_ft. ~ Multinomial(X_ft, phi) for a column.
+    fn sample(
+        &self,
+        alone: bool,
+        t: usize,
+        active: ActiveColumn<'_>,
+        work: &Work,
+        shares: &mut [f64],
+        counted: &[AtomicU64],
+    ) {
+        let features = self.sweep.counts.features();
+        let dictionary = self.sweep.dictionary;
+        let mut stream = self.sweep.key.stream(Site::Allocation, self.iteration, t as u32, 0);
+        for (k, _) in active.iter() {
+            shares[k] = 0.0;
+        }
+        let mut give = |k: usize, f: usize, count: u64| {
+            shares[k] += count as f64;
+            let cell = &counted[k * features + f];
+            if alone {
+                cell.store(cell.load(Ordering::Relaxed) + count, Ordering::Relaxed);
+            } else {
+                cell.fetch_add(count, Ordering::Relaxed);
+            }
+        };
+        for i in 0..work.x.len() {
+            let mut left = work.x[i] as u64;
+            if left == 0 {
+                continue;
+            }
+            let f = if work.compact { work.rows[i] as usize } else { i };
+            if work.active == 1 {
+                active.iter().for_each(|(k, _)| give(k, f, left));
+                continue;
+            }
+            let weight = |k: usize, h: f32| f64::from(dictionary.row(k)[f]) * f64::from(h);
+            if left <= 2 * work.active as u64 {
+                // One count at a time.
+                for _ in 0..left {
+                    let mut point = stream.uniform() * work.rate[i];
+                    let mut chosen = usize::MAX;
+                    for (k, h) in active.iter() {
+                        chosen = k;
+                        point -= weight(k, h);
+                        if point < 0.0 {
+                            break;
+                        }
+                    }
+                    give(chosen, f, 1);
+                }
+            } else {
+                // One component at a time: binomial of what is left.
+                let mut rate = work.rate[i];
+                let mut last = usize::MAX;
+                for (k, h) in active.iter() {
+                    last = k;
+                    let own = weight(k, h);
+                    let count = stream.binomial(left, own / rate);
+                    if count > 0 {
+                        give(k, f, count);
+                        left -= count;
+                        if left == 0 {
+                            break;
+                        }
+                    }
+                    rate -= own;
+                }
+                if left > 0 {
+                    // Rounding left a crumb of probability behind the last component: it is the last one's.
+                    give(last, f, left);
+                }
+            }
+        }
+    }
+}
+
+dispatch! {
+    /// The rate of a column anew, its ratio, its log-likelihood, and the expected counts of every component.
+    fn share [P: Proposal] (
+        step: &LocalStep<'_, P>, t: usize, active: ActiveColumn<'_>, out: &mut Allocated, shares: &mut [f64],
+    ) = share_column
+}
+
+#[inline(always)]
+fn share_column<P: Proposal, V: Lanes>(
+    step: &LocalStep<'_, P>,
+    t: usize,
+    active: ActiveColumn<'_>,
+    out: &mut Allocated,
+    shares: &mut [f64],
+) {
+    let dictionary = step.sweep.dictionary;
+    let work = &mut out.work;
+    work.load_counts(step.sweep.counts, t, compact(step.sweep.counts));
+    work.rebuild(dictionary, active);
+    out.ratio.clear();
+    out.ratio.extend(work.x.iter().zip(&work.rate).map(|(&x, &rate)| if x > 0.0 { x / rate } else { 0.0 }));
+    let fit = if work.compact {
+        sum_x_ln_at(&work.rows, &work.x, &work.rate)
+    } else {
+        sum_x_ln(&work.x, &work.rate)
+    };
+    let (mut expected, mut ln_activation) = (0.0, 0.0);
+    for (k, h) in active.iter() {
+        let h64 = f64::from(h);
+        expected += h64 * dictionary.sum(k);
+        ln_activation += ln(h64);
+        if step.allocation == Allocation::Expected {
+            let row = dictionary.row(k);
+            let sum = if work.compact { dot_at(&work.rows, &out.ratio, row) } else { dot(&out.ratio, row) };
+            shares[k] = h64 * sum;
+        }
+    }
+    out.log_likelihood = fit - expected;
+    out.ln_activation = ln_activation;
+}
+
+dispatch! {
+    /// rows[k] += sum over the columns of ratio h, for the sixteen components of a tile, in the order of the columns.
+    fn add_up [] (
+        rows: &mut [f64], features: usize, tile: usize, columns: Range<usize>, activations: &Activations,
+        done: &[Allocated],
+    ) = add_up_tile
+}
+
+#[inline(always)]
+fn add_up_tile<V: Lanes>(
+    rows: &mut [f64],
+    features: usize,
+    tile: usize,
+    columns: Range<usize>,
+    activations: &Activations,
+    done: &[Allocated],
+) {
+    for (t, column) in columns.zip(done) {
+        let active = activations.column(t);
+        for lane in ones(&active.on[tile..tile + 1]) {
+            let h = f64::from(active.values[tile * LANES + lane]);
+            let sums = &mut rows[lane * features..][..features];
+            if column.work.compact {
+                for (&f, &ratio) in column.work.rows.iter().zip(&column.ratio) {
+                    sums[f as usize] += ratio * h;
+                }
+            } else {
+                add_product(sums, &column.ratio, h);
+            }
+        }
+    }
+}
+
+/// The sums as integers to add whole counts to: exact, so the order of the threads does not matter. They start as
+/// 0.0, whose bits are 0.
+fn as_integers(sums: &mut [f64]) -> &[AtomicU64] {
+    // SAFETY: f64 and AtomicU64 have the same size and alignment, every bit pattern is valid for both, and the
+    // exclusive borrow lasts as long as the view.
+    unsafe { core::slice::from_raw_parts(sums.as_mut_ptr().cast::<AtomicU64>(), sums.len()) }
+}
+
+/// Turns those integers back into numbers.
+fn from_integers(sums: &mut [f64]) {
+    for sum in sums {
+        *sum = sum.to_bits() as f64;
+    }
+}

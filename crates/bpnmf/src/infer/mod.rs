@@ -1,0 +1,83 @@
+//! Engines behind one trait: state is carried on, info is returned. An engine knows nothing of time, files or stopping.
+
+pub(crate) mod activations;
+pub(crate) mod dictionary;
+#[cfg(test)]
+mod exactness_tests;
+pub(crate) mod gibbs;
+pub(crate) mod local;
+pub(crate) mod mask;
+#[cfg(test)]
+mod mask_tests;
+pub(crate) mod ssmf;
+pub(crate) mod state;
+pub(crate) mod work;
+
+use crate::counts::Counts;
+use crate::error::Error;
+use crate::posterior::Posterior;
+use crate::prior::CheckedPrior;
+use crate::random::Key;
+use crate::workers::Workers;
+use core::ops::Range;
+pub use gibbs::Gibbs;
+pub use mask::Tiers;
+pub use ssmf::Ssmf;
+pub use state::{Info, State};
+
+/// Where a run starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Init {
+    /// "Randomly", as the authors' code reads it: W and H near 1 whatever the scale of the data, every second site on.
+    #[default]
+    Random,
+    /// On the scale of the data: W is noise around the mean column, five components are on in a column.
+    Scaled,
+}
+
+/// The columns a step works on.
+#[derive(Debug, Clone)]
+pub struct Batch<'a> {
+    /// The whole matrix.
+    pub counts: &'a Counts,
+    /// The columns of this step.
+    pub columns: Range<usize>,
+}
+
+impl<'a> Batch<'a> {
+    /// All columns.
+    pub fn all(counts: &'a Counts) -> Self {
+        Self { counts, columns: 0..counts.observations() }
+    }
+
+    /// T over the number of columns in the batch.
+    pub(crate) fn scale(&self) -> f64 {
+        self.counts.observations() as f64 / self.columns.len() as f64
+    }
+}
+
+/// An inference algorithm.
+pub trait Engine: Sync {
+    /// Its name on the command line and in reports.
+    fn name(&self) -> &'static str;
+
+    /// Errors if it cannot work on this data.
+    fn check(&self, counts: &Counts) -> Result<(), Error>;
+
+    /// The state a run starts from.
+    fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State;
+
+    /// One iteration over a batch of columns.
+    fn step(
+        &self,
+        state: &mut State,
+        batch: &Batch<'_>,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+    ) -> Result<Info, Error>;
+
+    /// What the state says about the model.
+    fn posterior(&self, state: &State, counts: &Counts) -> Posterior;
+}

@@ -1,0 +1,153 @@
+//! The state that every engine carries from step to step.
+
+use super::activations::Activations;
+use super::dictionary::Dictionary;
+use super::mask::{Odds, Tiers};
+use crate::counts::Counts;
+use crate::prior::CheckedPrior;
+use crate::special::{ln, ln_beta, ln_gamma};
+use crate::stats::SuffStats;
+use core::ops::Range;
+
+/// W, H, S and pi as they stand, the parameters of q for the engine that has them, and running averages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct State {
+    pub(crate) dictionary: Dictionary,
+    pub(crate) activations: Activations,
+    pub(crate) odds: Odds,
+    pub(crate) variational: Option<Variational>,
+    pub(crate) averages: Averages,
+    /// Steps taken.
+    pub(crate) iteration: u32,
+}
+
+/// The parameters of q(W), q(H), q(pi), components side by side within a column.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Variational {
+    /// Shape and rate of W_fk at `k * F + f`.
+    pub(crate) nu_w: Vec<f64>,
+    pub(crate) rho_w: Vec<f64>,
+    /// Shape and rate of H_kt at `t * K + k`.
+    pub(crate) nu_h: Vec<f64>,
+    pub(crate) rho_h: Vec<f64>,
+    /// Parameters of pi_k.
+    pub(crate) alpha_pi: Vec<f64>,
+    pub(crate) beta_pi: Vec<f64>,
+}
+
+/// Averages over the states that count. Weights are the engine's affair.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Averages {
+    /// States averaged so far.
+    pub(crate) draws: u32,
+    /// W_fk at `k * F + f`; empty for an engine that reads it from q.
+    pub(crate) dictionary: Vec<f32>,
+    /// H_kt S_kt at `t * K + k`.
+    pub(crate) masked: Vec<f32>,
+    /// S_kt at `t * K + k`.
+    pub(crate) inclusion: Vec<f32>,
+    pub(crate) pi: Vec<f64>,
+    pub(crate) log_likelihood: f64,
+}
+
+impl Averages {
+    pub(crate) fn new(features: usize, components: usize, observations: usize) -> Self {
+        Self {
+            draws: 0,
+            dictionary: vec![0.0; features * components],
+            masked: vec![0.0; components * observations],
+            inclusion: vec![0.0; components * observations],
+            pi: vec![0.0; components],
+            log_likelihood: 0.0,
+        }
+    }
+
+    /// Moves the averages of `columns` towards the mask and `masked(t, k, h)` by the step `rate`.
+    pub(crate) fn blend_columns(
+        &mut self,
+        activations: &Activations,
+        columns: Range<usize>,
+        rate: f64,
+        masked: impl Fn(usize, usize, f32) -> f64,
+    ) {
+        let components = activations.components();
+        let keep = (1.0 - rate) as f32;
+        for t in columns {
+            let at = t * components..(t + 1) * components;
+            let (means, inclusion) = (&mut self.masked[at.clone()], &mut self.inclusion[at]);
+            means.iter_mut().for_each(|mean| *mean *= keep);
+            inclusion.iter_mut().for_each(|mean| *mean *= keep);
+            for (k, h) in activations.column(t).iter() {
+                means[k] += (rate * masked(t, k, h)) as f32;
+                inclusion[k] += rate as f32;
+            }
+        }
+    }
+}
+
+/// What a step reports. It is not carried on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Info {
+    /// Components on in at least 1 % of the columns, and at least one.
+    pub active: usize,
+    /// Components on anywhere.
+    pub on_anywhere: usize,
+    /// Sites that are on.
+    pub sites_on: u64,
+    /// log p(X | W, H, S).
+    pub log_likelihood: f64,
+    /// log p(X, S, W, H) with pi, the H of sites that are off and the W of components that are off summed out.
+    pub log_joint: f64,
+    /// How the sites of the mask were decided.
+    pub tiers: Tiers,
+}
+
+/// The number of columns a component must be on in to count: 1 % of T, at least one.
+pub(crate) fn least_usage(observations: usize) -> f64 {
+    (0.01 * observations as f64).max(1.0)
+}
+
+/// Evaluates what a step reports at the (W, H, S) the local step saw. `scale` is T over the columns of the batch.
+pub(crate) fn report(
+    counts: &Counts,
+    prior: &CheckedPrior,
+    dictionary: &Dictionary,
+    stats: &SuffStats,
+    tiers: Tiers,
+    scale: f64,
+) -> Info {
+    let observations = counts.observations() as f64;
+    let log_likelihood = scale * stats.log_likelihood - counts.ln_factorials();
+    let (alpha, beta) = (prior.pi_on(), prior.pi_off());
+    let none = ln_beta(alpha, beta);
+    let (mut mask, mut w, mut on_anywhere, mut active, mut sites_on) = (0.0, 0.0, 0, 0, 0.0);
+    let least = least_usage(counts.observations());
+    for k in 0..dictionary.components() {
+        let usage = scale * stats.usage[k];
+        mask += ln_beta(alpha + usage, beta + observations - usage) - none;
+        if usage > 0.0 {
+            on_anywhere += 1;
+            active += usize::from(usage >= least);
+            sites_on += usage;
+            let logs: f64 = dictionary.row(k).iter().map(|&w| ln(f64::from(w))).sum();
+            w += (prior.a() - 1.0) * logs - prior.b() * dictionary.sum(k);
+        }
+    }
+    // Slots that hold nothing because they were dropped are off everywhere, too.
+    let dropped = (prior.components() - dictionary.components()) as f64;
+    mask += dropped * (ln_beta(alpha, beta + observations) - none);
+    let entries = on_anywhere as f64 * counts.features() as f64;
+    w += entries * (prior.a() * ln(prior.b()) - ln_gamma(prior.a()));
+    let activation: f64 = stats.activation.iter().sum();
+    let h = scale * ((prior.c() - 1.0) * stats.ln_activation - prior.d() * activation)
+        + sites_on * (prior.c() * ln(prior.d()) - ln_gamma(prior.c()));
+    Info {
+        active,
+        on_anywhere,
+        sites_on: sites_on as u64,
+        log_likelihood,
+        log_joint: log_likelihood + mask + w + h,
+        tiers,
+    }
+}

@@ -1,0 +1,114 @@
+//! SIMD: sixteen single-precision lanes at a time, on whatever the machine has.
+//!
+//! Code that bounds is generic over [`Lanes`] and may round differently from machine to machine: the bounds carry
+//! margins for that. Code whose result is kept (`exact`) is plain double-precision arithmetic in a fixed order, so
+//! it gives the same bits however it was compiled.
+
+pub(crate) mod exact;
+mod lanes;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use lanes::{Avx2, Avx512};
+pub(crate) use lanes::{Lanes, Plain};
+
+/// The number of lanes, and of components in a tile.
+pub(crate) const LANES: usize = 16;
+
+/// Sixteen neighbouring values on a cache line of their own.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[repr(C, align(64))]
+pub(crate) struct Tile(pub(crate) [f32; LANES]);
+
+impl Tile {
+    pub(crate) const ZERO: Self = Self([0.0; LANES]);
+}
+
+/// `tiles` as one flat slice.
+#[inline(always)]
+pub(crate) fn flat(tiles: &[Tile]) -> &[f32] {
+    // SAFETY: a Tile is exactly LANES f32 without padding (64 bytes, repr(C)).
+    unsafe { core::slice::from_raw_parts(tiles.as_ptr().cast(), tiles.len() * LANES) }
+}
+
+/// `tiles` as one flat mutable slice.
+#[inline(always)]
+pub(crate) fn flat_mut(tiles: &mut [Tile]) -> &mut [f32] {
+    // SAFETY: as in `flat`, and the borrow is exclusive.
+    unsafe { core::slice::from_raw_parts_mut(tiles.as_mut_ptr().cast(), tiles.len() * LANES) }
+}
+
+/// Which instructions to use. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Simd {
+    /// The best the machine has.
+    #[default]
+    Auto,
+    /// AVX-512 (F, BW, DQ, VL).
+    Avx512,
+    /// AVX2 with FMA.
+    Avx2,
+    /// No particular instructions.
+    Plain,
+}
+
+impl Simd {
+    /// What will really run: `Auto` resolved, and anything the machine lacks replaced by the next best.
+    pub fn resolved(self) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            match self {
+                Self::Auto | Self::Avx512 if avx512 && avx2 => Self::Avx512,
+                Self::Auto | Self::Avx512 | Self::Avx2 if avx2 => Self::Avx2,
+                _ => Self::Plain,
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Self::Plain
+    }
+
+    /// Its name, for reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Avx512 => "avx512",
+            Self::Avx2 => "avx2",
+            Self::Plain => "plain",
+        }
+    }
+}
+
+/// Defines `$name`, which runs the `#[inline(always)]` function `$body` compiled for the given [`Simd`].
+/// The body's last generic parameter is the lane type.
+macro_rules! dispatch {
+    ($(#[$doc:meta])* $vis:vis fn $name:ident [$($generic:ident : $bound:path),*] ($($arg:ident : $ty:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
+        $(#[$doc])*
+        $vis fn $name<$($generic: $bound),*>(simd: $crate::kernel::Simd, $($arg: $ty),*) $(-> $out)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+                unsafe fn wide<$($generic: $bound),*>($($arg: $ty),*) $(-> $out)? {
+                    $body::<$($generic,)* $crate::kernel::Avx512>($($arg),*)
+                }
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt")]
+                unsafe fn half<$($generic: $bound),*>($($arg: $ty),*) $(-> $out)? {
+                    $body::<$($generic,)* $crate::kernel::Avx2>($($arg),*)
+                }
+                match simd.resolved() {
+                    // SAFETY: `resolved` says so only when the machine has these features.
+                    $crate::kernel::Simd::Avx512 => return unsafe { wide($($arg),*) },
+                    // SAFETY: as above.
+                    $crate::kernel::Simd::Avx2 => return unsafe { half($($arg),*) },
+                    _ => {}
+                }
+            }
+            $body::<$($generic,)* $crate::kernel::Plain>($($arg),*)
+        }
+    };
+}
+pub(crate) use dispatch;

@@ -1,0 +1,101 @@
+//! Who does the work: threads, instructions, block size, and the memory they reuse. Results do not depend on any of it.
+
+use crate::error::Error;
+use crate::infer::local::Workspace;
+use crate::infer::mask::Scratch;
+use crate::kernel::Simd;
+use rayon::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Threads and their memory.
+#[derive(Debug)]
+pub struct Workers {
+    pub(crate) simd: Simd,
+    /// Columns between two merges; `None` to choose.
+    pub(crate) block: Option<usize>,
+    pool: Option<rayon::ThreadPool>,
+    scratch: Vec<Mutex<Scratch>>,
+    workspace: Mutex<Workspace>,
+}
+
+impl Workers {
+    /// One thread, the caller's own.
+    pub fn serial() -> Self {
+        Self {
+            simd: Simd::Auto.resolved(),
+            block: None,
+            pool: None,
+            scratch: vec![Mutex::default()],
+            workspace: Mutex::default(),
+        }
+    }
+
+    /// `threads` threads (0: as many as the machine has).
+    pub fn new(threads: usize) -> Result<Self, Error> {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n if n > 1024 => {
+                return Err(Error::BadOption { name: "threads", value: n as f64, range: "at most 1024" });
+            }
+            n => n,
+        };
+        if threads == 1 {
+            return Ok(Self::serial());
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|error| Error::Threads { threads, reason: error.to_string() })?;
+        Ok(Self {
+            pool: Some(pool),
+            scratch: (0..threads).map(|_| Mutex::default()).collect(),
+            ..Self::serial()
+        })
+    }
+
+    /// The same workers with other instructions.
+    pub fn with_simd(mut self, simd: Simd) -> Self {
+        self.simd = simd.resolved();
+        self
+    }
+
+    /// The same workers handling `block` columns between two merges.
+    pub fn with_block(mut self, block: usize) -> Self {
+        self.block = Some(block.max(1));
+        self
+    }
+
+    /// How many threads there are.
+    pub fn threads(&self) -> usize {
+        self.scratch.len()
+    }
+
+    /// Runs `work` on every item. The items must be independent of each other.
+    pub(crate) fn for_each<T: Send>(
+        &self,
+        items: impl Iterator<Item = T>,
+        work: impl Fn(T, &mut Scratch) + Sync + Send,
+    ) {
+        let with_scratch = |item| {
+            let thread = self.pool.as_ref().and_then(rayon::ThreadPool::current_thread_index).unwrap_or(0);
+            work(item, &mut locked(&self.scratch[thread]));
+        };
+        match &self.pool {
+            None => items.for_each(with_scratch),
+            Some(pool) => {
+                let items: Vec<T> = items.collect();
+                pool.install(|| items.into_par_iter().with_max_len(1).for_each(with_scratch));
+            }
+        }
+    }
+
+    /// The buffers of the local step.
+    pub(crate) fn workspace(&self) -> MutexGuard<'_, Workspace> {
+        locked(&self.workspace)
+    }
+}
+
+/// The buffers behind a lock hold nothing that a panic elsewhere could have broken: they are filled before use.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
