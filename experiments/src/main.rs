@@ -18,6 +18,10 @@ fn main() {
         println!("{i} {:.1} ms K {} on/col {:.1} ll {:.0} joint {:.0} {:?}", now.elapsed().as_secs_f64() * 1e3, info.active, info.sites_on as f64 / 1000.0, info.log_likelihood, info.log_joint, info.tiers);
     }
     let mut bench = bench::MaskSweep::new(counts, &state, 3);
+    if std::env::args().nth(2).is_some() {
+        for _ in 0..600 { bench.reset(); bench.sweep(Simd::Auto); }
+        return;
+    }
     let (f, t, k) = (75, 1000, 500);
     let a = vec![1.0f32; k * f];
     let b = vec![1.0f32; f * t];

@@ -40,7 +40,7 @@ pub enum Fault {
         doing: &'static str,
     },
     /// The system said something else.
-    #[error("could not {doing} it: {}", inner_io(reason))]
+    #[error("could not {doing} it: {}", without_stop(reason))]
     Io {
         /// What was tried: "read" or "write".
         doing: &'static str,
@@ -167,8 +167,8 @@ impl Fault {
     }
 }
 
-/// The first clause of what the system said: some of its sentences carry a full stop.
-fn inner_io(reason: &io::Error) -> String {
+/// What the system said, without the full stop that some of its sentences carry.
+fn without_stop(reason: &io::Error) -> String {
     reason.to_string().trim_end_matches('.').to_owned()
 }
 
@@ -190,4 +190,22 @@ fn number_advice(column: usize) -> &'static str {
 
 fn array_place(array: &Option<String>) -> String {
     array.as_ref().map_or_else(String::new, |name| format!("array {name:?}: "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Here, because a test that runs as root finds no file it may not read.
+    #[test]
+    fn what_the_system_refuses_is_told_in_our_words() {
+        let text = |doing, kind: io::ErrorKind| {
+            Error::new(Path::new("data.csv"), Fault::io(doing, kind.into())).to_string()
+        };
+        let denied = io::ErrorKind::PermissionDenied;
+        assert_eq!(text("read", denied), "data.csv: permission denied: check who may read it");
+        assert_eq!(text("write", denied), "data.csv: permission denied: check who may write it");
+        assert_eq!(text("read", io::ErrorKind::NotFound), "data.csv: there is no such file");
+        assert_eq!(text("read", io::ErrorKind::TimedOut), "data.csv: could not read it: timed out");
+    }
 }

@@ -54,7 +54,10 @@ impl Synthetic {
     pub fn true_components(&self) -> usize {
         let observations = self.counts.observations();
         let least = crate::infer::state::least_usage(observations);
-        self.mask.chunks(observations).filter(|on| on.iter().filter(|on| **on).count() as f64 >= least).count()
+        self.mask
+            .chunks(observations)
+            .filter(|on| on.iter().filter(|on| **on).count() as f64 >= least)
+            .count()
     }
 }
 
@@ -85,8 +88,9 @@ impl Recipe {
         };
         let dictionary: Vec<f64> =
             (0..features * components).map(|i| draw(0, i / components, i % components, 1.0)).collect();
-        let activations: Vec<f64> =
-            (0..components * observations).map(|i| draw(1, i / observations, i % observations, 5.0)).collect();
+        let activations: Vec<f64> = (0..components * observations)
+            .map(|i| draw(1, i / observations, i % observations, 5.0))
+            .collect();
         let pi: Vec<f64> = (0..components)
             .map(|l| {
                 1.0 / (1.0 + (-key.stream(Site::Synthesis, 2, l as u32, 0).logit_beta(0.05, 0.95)).exp())

@@ -8,13 +8,15 @@ use flate2::write::GzEncoder;
 
 use super::{read_bytes, refusal, rows};
 
+type Names = Option<Vec<String>>;
+
 /// Names of rows, names of columns, values.
-fn parts(table: Table) -> (Option<Vec<String>>, Option<Vec<String>>, Vec<Vec<f64>>) {
+fn parts(table: Table) -> (Names, Names, Vec<Vec<f64>>) {
     let values = rows(&table.counts);
     (table.feature_names, table.observation_names, values)
 }
 
-fn names<const N: usize>(names: [&str; N]) -> Option<Vec<String>> {
+fn names<const N: usize>(names: [&str; N]) -> Names {
     Some(names.map(str::to_owned).to_vec())
 }
 

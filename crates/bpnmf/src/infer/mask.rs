@@ -196,6 +196,7 @@ pub(crate) struct Scratch {
     words: Vec<[[u32; LANES]; 4]>,
     gathered: Vec<Tile>,
     scores: Vec<Tile>,
+    sites: Vec<Sites>,
 }
 
 dispatch! {
@@ -205,8 +206,9 @@ dispatch! {
     ) -> Tiers = sweep_columns
 }
 
-/// The single-site quantities of one tile of one column.
-struct Site16 {
+/// Sixteen sites of a column on their way to a decision.
+#[derive(Debug, Clone)]
+struct Sites {
     /// Lower and upper bounds of logit(u) - logit(pi).
     low: Tile,
     high: Tile,
@@ -214,8 +216,12 @@ struct Site16 {
     untamed: u16,
     /// Lanes that are off and whose h has been drawn.
     drawn: u16,
-    /// Lanes that are components.
-    valid: u16,
+    /// Lanes not yet decided, as components or by a flip before them.
+    rest: u16,
+    /// Lanes whose status quo a bound confirms.
+    h_free: u16,
+    linear: u16,
+    jensen: u16,
 }
 
 #[inline(always)]
@@ -232,6 +238,7 @@ fn sweep_columns<P: Proposal, V: Lanes>(
     scratch.columns.resize_with(MOST_COLUMNS, Work::default);
     scratch.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
     scratch.scores.resize(MOST_COLUMNS, Tile::ZERO);
+    scratch.sites.resize(MOST_COLUMNS, Sites::NONE);
     if !compact {
         scratch.interleaved.clear();
         scratch.interleaved.resize(job.counts.features() * V::COLUMNS, 0.0);
@@ -273,18 +280,33 @@ fn sweep_columns<P: Proposal, V: Lanes>(
             } else {
                 scores_of_group::<V>(job.dictionary.tile(tile), &scratch.interleaved, &mut scratch.scores);
             }
+            // First the bounds for all columns, without branches that depend on the data; then what they leave open.
             for c in 0..columns {
-                let at = c * tiles..(c + 1) * tiles;
-                visit_tile::<P, V>(
+                let lanes = LANES.min(job.dictionary.components() - tile * LANES);
+                let sites = &mut scratch.sites[c];
+                sites.take_up::<V>(
+                    &scratch.words[c][tile % 4],
+                    lanes,
+                    &job.odds.upper[tile],
+                    &job.odds.lower[tile],
+                );
+                let score = V::load(&scratch.scores[c].0);
+                let at = c * tiles + tile;
+                bound::<P, V>(
                     job,
                     first + c,
                     tile,
-                    c,
-                    &mut on[at.clone()],
+                    &scratch.columns[c],
+                    score,
+                    on[at],
+                    sites,
                     &mut values[at],
-                    scratch,
-                    &mut tiers,
                 );
+            }
+            for c in 0..columns {
+                let at = c * tiles..(c + 1) * tiles;
+                let (on, values) = (&mut on[at.clone()], &mut values[at]);
+                decide::<P, V>(job, first + c, tile, c, on, values, scratch, &mut tiers);
             }
         }
     }
@@ -347,9 +369,35 @@ fn scores_of_column<V: Lanes>(work: &Work, tile: &[Tile]) -> V {
     sums[0].add(sums[1]).add(sums[2].add(sums[3]))
 }
 
-/// Decides the sixteen sites of a tile in one column, in their order.
+impl Sites {
+    const NONE: Self = Self {
+        low: Tile::ZERO,
+        high: Tile::ZERO,
+        untamed: 0,
+        drawn: 0,
+        rest: 0,
+        h_free: 0,
+        linear: 0,
+        jensen: 0,
+    };
+
+    /// Starts on a tile of `lanes` components.
+    #[inline(always)]
+    fn take_up<V: Lanes>(&mut self, words: &[u32; LANES], lanes: usize, upper: &Tile, lower: &Tile) {
+        let u = V::from_words(words);
+        let complement = V::from_words(&words.map(|word| !word));
+        let logit = u.ln().sub(complement.ln());
+        logit.sub(V::splat(MARGIN)).sub(V::load(&upper.0)).store(&mut self.low.0);
+        logit.add(V::splat(MARGIN)).sub(V::load(&lower.0)).store(&mut self.high.0);
+        self.untamed = u.le(V::splat(TAME)) | complement.le(V::splat(TAME));
+        self.drawn = 0;
+        self.rest = (u32::from(u16::MAX) >> (LANES - lanes)) as u16;
+    }
+}
+
+/// Decides the sites of a tile that the bounds left open, in their order.
 #[inline(always)]
-fn visit_tile<P: Proposal, V: Lanes>(
+fn decide<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
     t: usize,
     tile: usize,
@@ -359,78 +407,64 @@ fn visit_tile<P: Proposal, V: Lanes>(
     scratch: &mut Scratch,
     tiers: &mut Tiers,
 ) {
-    let components = job.dictionary.components();
-    let lanes = LANES.min(components - tile * LANES);
-    let words = &scratch.words[c][tile % 4];
-    let u = V::from_words(words);
-    let complement = V::from_words(&words.map(|word| !word));
-    let logit = u.ln().sub(complement.ln());
-    let mut sites = Site16 {
-        low: Tile::ZERO,
-        high: Tile::ZERO,
-        untamed: u.le(V::splat(TAME)) | complement.le(V::splat(TAME)),
-        drawn: 0,
-        valid: (u16::MAX as u32 >> (LANES - lanes)) as u16,
-    };
-    logit.sub(V::splat(MARGIN)).sub(V::load(&job.odds.upper[tile].0)).store(&mut sites.low.0);
-    logit.add(V::splat(MARGIN)).sub(V::load(&job.odds.lower[tile].0)).store(&mut sites.high.0);
-
-    let mut score = V::load(&scratch.scores[c].0);
-    let mut rest = sites.valid;
     loop {
-        let work = &scratch.columns[c];
-        if work.total > 0.0 && work.active == 0 {
-            // Nothing is on under a positive count: the next component must be.
-            let lane = rest.trailing_zeros() as usize;
-            let k = tile * LANES + lane;
-            if !P::KNOWN && sites.drawn >> lane & 1 == 0 {
-                values[tile].0[lane] = job.proposal.draw(t, k);
-                sites.drawn |= 1 << lane;
-            }
-            tiers.forced += 1;
-            flip::<P, V>(job, k, c, on, values, scratch, tiers);
-            score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
-            rest &= !(1u32.wrapping_shl(lane as u32 + 1) - 1) as u16;
-            if rest == 0 {
-                return;
-            }
-            continue;
-        }
+        let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
         let status = on[tile];
-        let forced = if work.total > 0.0 && work.active == 1 { status } else { 0 };
-        let bounded = bound::<P, V>(job, t, tile, work, score, status, rest & !forced, &mut sites, values);
-        let mut open = rest & !forced & !bounded.h_free & !bounded.linear & !bounded.jensen;
+        let rest = sites.rest;
+        let (mut open, mut forced, mut blocks) = (rest & !(sites.h_free | sites.linear | sites.jensen), 0, 0);
+        if work.total > 0.0 && work.active <= 1 {
+            // The only component cannot go off; if there is none, the next one must come on.
+            forced = if work.active == 1 { status & rest } else { rest & rest.wrapping_neg() };
+            open = if work.active == 1 { open & !forced } else { forced };
+        }
+        if open & !(forced & !status) != 0 {
+            let w = &mut scratch.gathered;
+            blocks = block_jensen::<V>(
+                job.dictionary,
+                tile,
+                work,
+                sites,
+                status,
+                open & !forced,
+                &values[tile],
+                w,
+            );
+            open &= !blocks;
+        }
         let mut settled = rest;
-        let mut flipped = false;
         while open != 0 {
             let lane = open.trailing_zeros() as usize;
-            open &= open - 1;
+            let bit = open & open.wrapping_neg();
+            open &= !bit;
             let k = tile * LANES + lane;
-            if settle::<P, V>(job, t, k, c, &sites, on, values, scratch, tiers) != (status >> lane & 1 == 1) {
+            let is_on = if forced & bit != 0 {
+                if !P::KNOWN && scratch.sites[c].drawn & bit == 0 {
+                    values[tile].0[lane] = job.proposal.draw(t, k);
+                    scratch.sites[c].drawn |= bit;
+                }
+                true
+            } else {
+                settle::<P, V>(job, t, k, c, on, values, scratch, tiers)
+            };
+            if is_on != (status & bit != 0) {
                 flip::<P, V>(job, k, c, on, values, scratch, tiers);
-                score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
-                settled = rest & ((1u32 << (lane + 1)) - 1) as u16;
-                flipped = true;
+                settled = rest & (bit | (bit - 1));
                 break;
             }
         }
+        let sites = &mut scratch.sites[c];
         tiers.forced += u64::from((forced & settled).count_ones());
-        tiers.h_free += u64::from((bounded.h_free & settled).count_ones());
-        tiers.linear += u64::from((bounded.linear & settled).count_ones());
-        tiers.jensen += u64::from((bounded.jensen & settled).count_ones());
-        rest &= !settled;
-        if !flipped || rest == 0 {
+        tiers.h_free += u64::from((sites.h_free & settled & !forced).count_ones());
+        tiers.linear += u64::from((sites.linear & settled & !forced).count_ones());
+        tiers.jensen += u64::from((sites.jensen & settled & !forced).count_ones());
+        tiers.block_jensen += u64::from((blocks & settled).count_ones());
+        sites.rest = rest & !settled;
+        if sites.rest == 0 {
             return;
         }
+        let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
+        bound::<P, V>(job, t, tile, &scratch.columns[c], score, on[tile], sites, &mut values[tile]);
     }
-}
-
-/// Lanes whose status quo a bound confirms.
-#[derive(Default)]
-struct Bounded {
-    h_free: u16,
-    linear: u16,
-    jensen: u16,
 }
 
 /// The vector tiers: h-free, linear, Jensen. Draws h where the first leaves a site open.
@@ -442,48 +476,34 @@ fn bound<P: Proposal, V: Lanes>(
     work: &Work,
     score: V,
     status: u16,
-    rest: u16,
-    sites: &mut Site16,
-    values: &mut [Tile],
-) -> Bounded {
-    let mut out = Bounded::default();
+    sites: &mut Sites,
+    values: &mut Tile,
+) {
     let total = V::splat(work.total as f32);
-    let one = V::splat(1.0);
+    let (zero, one) = (V::splat(0.0), V::splat(1.0));
     let low = V::load(&sites.low.0);
-    let trusted = if work.wild { 0 } else { !sites.untamed };
+    let trusted = sites.rest & if work.wild { 0 } else { !sites.untamed };
     let above = V::splat(1.0 + work.error);
 
+    sites.h_free = 0;
     if !P::KNOWN {
-        let mut unknown = rest & !status & !sites.drawn;
-        if unknown & trusted != 0 {
-            let r = score.mul(V::load(&job.dictionary.inverse_sum_tile(tile).0)).mul(above).max(one);
-            // log r - 1 + 1/r <= (r - 1)^2 / 2 and <= (r - 1) / 4.
-            let beyond = r.sub(one);
-            let rough = beyond.mul(beyond).mul(V::splat(0.5)).min(beyond.mul(V::splat(0.25)));
-            out.h_free = total.mul(rough).le(low) & unknown & trusted;
-            unknown &= !out.h_free;
-            if unknown & trusted != 0 {
-                let exact = r.ln().sub(one).add(one.div(r));
-                // Near r = 1 the three terms cancel: what is left carries an absolute error.
-                let slack = V::splat(5e-7).mul_add(r.ln(), V::splat(5e-7));
-                let fine = total.mul(exact.add(slack)).le(low) & unknown & trusted;
-                out.h_free |= fine;
-                unknown &= !fine;
-            }
-        }
+        let r = score.mul(V::load(&job.dictionary.inverse_sum_tile(tile).0)).mul(above).max(one);
+        // Near r = 1 the three terms cancel: what is left carries an absolute error.
+        let log = r.ln();
+        let slack = V::splat(5e-7).mul_add(log, V::splat(5e-7));
+        let gain = log.sub(one).add(one.div(r)).add(slack);
+        sites.h_free = total.mul(gain).le(low) & !status & !sites.drawn & trusted;
+        let mut unknown = sites.rest & !status & !sites.drawn & !sites.h_free;
         sites.drawn |= unknown;
         while unknown != 0 {
             let lane = unknown.trailing_zeros() as usize;
             unknown &= unknown - 1;
-            values[tile].0[lane] = job.proposal.draw(t, tile * LANES + lane);
+            values.0[lane] = job.proposal.draw(t, tile * LANES + lane);
         }
     }
 
-    let rest = rest & !out.h_free & trusted;
-    if rest == 0 {
-        return out;
-    }
-    let h = V::load(&values[tile].0);
+    let trusted = trusted & !sites.h_free;
+    let h = V::load(&values.0);
     let cost = h.mul(V::load(&job.dictionary.sum_tile(tile).0));
     let threshold_low = cost.mul_add(V::splat(1.0 - ROUNDING), low);
     let threshold_high = cost.mul_add(V::splat(1.0 + ROUNDING), V::load(&sites.high.0));
@@ -492,82 +512,87 @@ fn bound<P: Proposal, V: Lanes>(
     let e_low = e.mul(V::splat(1.0 - work.error));
     let stays_off = !status & e_high.le(threshold_low);
     let stays_on = status & e_low.gt(threshold_high);
-    out.linear = (stays_off | stays_on) & rest;
+    sites.linear = (stays_off | stays_on) & trusted;
 
-    let rest = rest & !out.linear;
-    if rest == 0 || work.total == 0.0 {
-        return out;
-    }
-    let inverse = V::splat(1.0 / work.total as f32);
-    if rest & !status != 0 {
-        let gain = total.mul(e_high.mul(inverse).ln_1p()).mul(V::splat(1.0 + 2e-6));
-        out.jensen |= !status & gain.le(threshold_low) & rest;
-    }
-    if rest & status != 0 {
-        let share = e_low.mul(inverse);
-        let loss = total.mul(V::splat(0.0).sub(share).ln_1p()).mul(V::splat(-1.0 + 2e-5));
-        out.jensen |= status & loss.gt(threshold_high) & share.le(V::splat(SHARE)) & rest;
-    }
-    out
+    let share = V::select(status, zero.sub(e_low), e_high).mul(V::splat(1.0 / work.total as f32));
+    let gain = total.mul(share.ln_1p());
+    let stays_off = !status & gain.mul(V::splat(1.0 + 2e-6)).le(threshold_low);
+    let stays_on = status & gain.mul(V::splat(-1.0 + 2e-5)).gt(threshold_high) & share.gt(V::splat(-SHARE));
+    let countable = if work.total > 0.0 { trusted } else { 0 };
+    sites.jensen = (stays_off | stays_on) & countable & !sites.linear;
 }
 
-/// The tiers for a single site: Jensen over blocks, single-precision logarithms, the exact rule. Whether it is on.
+/// Jensen over sixteen blocks of features for every lane of `open`: the lanes whose status quo it confirms.
+#[inline(always)]
+fn block_jensen<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    work: &Work,
+    sites: &Sites,
+    status: u16,
+    open: u16,
+    values: &Tile,
+    gathered: &mut Vec<Tile>,
+) -> u16 {
+    let mut trusted = open & if work.wild || work.total == 0.0 { 0 } else { !sites.untamed };
+    let mut confirmed = 0;
+    while trusted != 0 {
+        let lane = trusted.trailing_zeros() as usize;
+        let bit = trusted & trusted.wrapping_neg();
+        trusted &= !bit;
+        let (low, high) = thresholds(dictionary, tile, lane, sites, values);
+        let w = work.component(dictionary, tile * LANES + lane, gathered);
+        let mut sum = V::splat(0.0);
+        for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
+            sum = V::load(&r.0).mul_add(V::load(w), sum);
+        }
+        let is_on = status & bit != 0;
+        let scale = values.0[lane] * if is_on { work.error - 1.0 } else { work.error + 1.0 };
+        let share = sum.mul(V::splat(scale)).mul(V::load(&work.block_inverses));
+        let gain = V::load(&work.block_totals).mul(share.ln_1p()).sum();
+        let stays_on = (-gain * (1.0 - 2e-5) > high) & (share.le(V::splat(-SHARE)) == 0);
+        let stays_off = gain * (1.0 + 4e-6) <= low;
+        confirmed |= if if is_on { stays_on } else { stays_off } { bit } else { 0 };
+    }
+    confirmed
+}
+
+/// Bounds of the threshold of one site.
+#[inline(always)]
+fn thresholds(dictionary: &Dictionary, tile: usize, lane: usize, sites: &Sites, values: &Tile) -> (f32, f32) {
+    let cost = values.0[lane] * dictionary.sum_tile(tile).0[lane];
+    (sites.low.0[lane] + cost * (1.0 - ROUNDING), sites.high.0[lane] + cost * (1.0 + ROUNDING))
+}
+
+/// The last tiers, for a single site: single-precision logarithms, then the exact rule. Whether it is on.
 #[inline(always)]
 fn settle<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
     t: usize,
     k: usize,
     c: usize,
-    sites: &Site16,
     on: &[u16],
     values: &[Tile],
     scratch: &mut Scratch,
     tiers: &mut Tiers,
 ) -> bool {
     let (tile, lane) = (k / LANES, k % LANES);
-    let work = &scratch.columns[c];
+    let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
     let w = work.component(job.dictionary, k, &mut scratch.gathered);
     let h = values[tile].0[lane];
     let is_on = on[tile] >> lane & 1 == 1;
     if !work.wild && sites.untamed >> lane & 1 == 0 && work.total > 0.0 {
-        let cost = h * job.dictionary.sum_tile(tile).0[lane];
-        let low = sites.low.0[lane] + cost * (1.0 - ROUNDING);
-        let high = sites.high.0[lane] + cost * (1.0 + ROUNDING);
-        let zero = V::splat(0.0);
-
-        let mut sum = zero;
-        for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
-            sum = V::load(&r.0).mul_add(V::load(w), sum);
-        }
-        let scale = h * if is_on { 1.0 - work.error } else { 1.0 + work.error };
-        let share = sum.mul(V::splat(scale)).mul(V::load(&work.block_inverses));
-        let block_totals = V::load(&work.block_totals);
-        if is_on {
-            if share.largest() <= SHARE {
-                let gain = -block_totals.mul(zero.sub(share).ln_1p()).sum() * (1.0 - 2e-5);
-                if gain > high {
-                    tiers.block_jensen += 1;
-                    return true;
-                }
-            }
-        } else {
-            let gain = block_totals.mul(share.ln_1p()).sum() * (1.0 + 4e-6);
-            if gain <= low {
-                tiers.block_jensen += 1;
-                return false;
-            }
-        }
-
+        let (low, high) = thresholds(job.dictionary, tile, lane, sites, &values[tile]);
         let h_lanes = V::splat(if is_on { -h } else { h });
-        let (mut sum, mut least) = (zero, zero);
+        let (mut sum, mut least) = (V::splat(0.0), V::splat(0.0));
         for ((x, inverse), w) in work.x_shadow.iter().zip(&work.inverse).zip(w.chunks_exact(LANES)) {
             let part = V::load(w).mul(h_lanes).mul(V::load(&inverse.0));
             least = least.min(part);
             sum = V::load(&x.0).mul_add(part.ln_1p(), sum);
         }
         let gain = if is_on { -sum.sum() } else { sum.sum() };
-        if !is_on || zero.sub(least).largest() <= SHARE {
-            let slack = gain * if is_on { 4e-5 } else { work.error + 4e-6 };
+        if least.le(V::splat(-SHARE)) == 0 {
+            let slack = gain * if is_on { work.error + 4e-5 } else { work.error + 4e-6 };
             if gain + slack <= low || gain - slack > high {
                 tiers.logarithms += 1;
                 return gain > high;

@@ -150,6 +150,7 @@ fn squeezed_sweep_equals_plain_sweep_bit_for_bit() {
         tiers.add(&check_both(&TAME, seed, 4));
         tiers.add(&check_both(&Case { on: 0.5, ..TAME }, seed + 10, 3));
         tiers.add(&check_both(&Case { zeros: 0.9, scale: 0.3, ..TAME }, seed + 20, 3));
+        tiers.add(&check_both(&Case { on: 0.0, ..TAME }, seed + 40, 2));
         tiers.add(&check_both(&Case { scale: 30.0, logit: 10.0, ..TAME }, seed + 30, 3));
     }
     // The test means something only if every tier had its turn.

@@ -4,7 +4,7 @@ use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, Lanes, Tile, flat, flat_mut};
+use crate::kernel::{LANES, Lanes, Tile, flat_mut};
 use crate::special::ln_1p;
 
 /// After this many flips the running rate is built anew.
@@ -13,8 +13,8 @@ const FLIPS_TO_REBUILD: u32 = 16;
 /// If switching a component off leaves less than this share of a rate, cancellation has eaten digits: build it anew.
 const CANCELLATION: f64 = 1e-3;
 
-/// Rates outside this range have no single-precision shadow worth using.
-const SHADOW_RANGE: core::ops::RangeInclusive<f64> = 1e-18..=1e18;
+/// Rates above this, or below one over it, have no single-precision shadow worth using.
+const SHADOW_LIMIT: f32 = 1e18;
 
 /// One column being swept. Entries are all F features, or only the positive ones (`compact`).
 #[derive(Debug, Clone, Default)]
@@ -29,8 +29,11 @@ pub(crate) struct Work {
     /// Components that are on.
     pub(crate) active: usize,
     flips: u32,
-    /// Shadows: counts, 1 / rate (0 where the count is 0) and count / rate, padded with zeros.
+    /// The components that are on, while the rate is built.
+    parts: Vec<(usize, f32)>,
+    /// Shadows: counts, 1 where they are positive, 1 / rate there, and count / rate; zero elsewhere.
     pub(crate) x_shadow: Vec<Tile>,
+    positive: Vec<Tile>,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
     /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0).
@@ -81,15 +84,20 @@ impl Work {
     pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.load_counts(counts, t, compact);
         let tiles = self.x.len().div_ceil(LANES);
-        for shadow in [&mut self.x_shadow, &mut self.inverse, &mut self.ratio] {
+        for shadow in [&mut self.x_shadow, &mut self.positive, &mut self.inverse, &mut self.ratio] {
             shadow.clear();
             shadow.resize(tiles, Tile::ZERO);
         }
         self.block_totals = [0.0; LANES];
-        let shadow = flat_mut(&mut self.x_shadow);
-        for (i, &x) in self.x.iter().enumerate() {
-            shadow[i] = x as f32;
-            self.block_totals[i % LANES] += x as f32;
+        let shadows = flat_mut(&mut self.x_shadow).iter_mut().zip(flat_mut(&mut self.positive));
+        for ((shadow, positive), &x) in shadows.zip(&self.x) {
+            *shadow = x as f32;
+            *positive = if x > 0.0 { 1.0 } else { 0.0 };
+        }
+        for tile in &self.x_shadow {
+            for i in 0..LANES {
+                self.block_totals[i] += tile.0[i];
+            }
         }
         self.block_inverses = self.block_totals.map(|total| if total > 0.0 { 1.0 / total } else { 0.0 });
         // Each term carries a few roundings, the sum one for every term.
@@ -120,40 +128,56 @@ impl Work {
     #[inline(always)]
     pub(crate) fn rebuild(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
         self.flips = 0;
-        self.active = 0;
-        self.rate.fill(0.0);
-        for (k, h) in column.iter() {
-            self.active += 1;
-            let row = dictionary.row(k);
-            if self.compact {
-                let h = f64::from(h);
+        self.parts.clear();
+        self.parts.extend(column.iter());
+        self.active = self.parts.len();
+        if self.compact {
+            self.rate.fill(0.0);
+            for &(k, h) in &self.parts {
+                let (row, h) = (dictionary.row(k), f64::from(h));
                 for (rate, &f) in self.rate.iter_mut().zip(&self.rows) {
                     *rate += f64::from(row[f as usize]) * h;
                 }
-            } else {
-                add_scaled(&mut self.rate, row, h);
             }
+            return;
+        }
+        // A few features of all components at a time, so that their rates stay in registers.
+        const WIDTH: usize = 2 * LANES;
+        let whole = self.rate.len() / WIDTH * WIDTH;
+        let (body, rest) = self.rate.split_at_mut(whole);
+        for (i, rate) in body.chunks_exact_mut(WIDTH).enumerate() {
+            let mut sums = [0.0; WIDTH];
+            for &(k, h) in &self.parts {
+                add_scaled(&mut sums, &dictionary.row(k)[i * WIDTH..(i + 1) * WIDTH], h);
+            }
+            rate.copy_from_slice(&sums);
+        }
+        rest.fill(0.0);
+        for &(k, h) in &self.parts {
+            add_scaled(rest, &dictionary.row(k)[whole..], h);
         }
     }
 
     /// Brings the shadows up to date with the rate.
     #[inline(always)]
     pub(crate) fn refresh<V: Lanes>(&mut self) {
-        let (mut low, mut high) = (f64::INFINITY, 0.0f64);
-        let inverse = flat_mut(&mut self.inverse);
-        for i in 0..self.x.len() {
-            let positive = self.x[i] > 0.0;
-            let rate = if positive { self.rate[i] } else { 1.0 };
-            low = if rate < low { rate } else { low };
-            high = if rate > high { rate } else { high };
-            inverse[i] = if positive { 1.0 / rate as f32 } else { 0.0 };
+        // The ratio's place holds the rate for a moment.
+        for (shadow, &rate) in flat_mut(&mut self.ratio).iter_mut().zip(&self.rate) {
+            *shadow = rate as f32;
         }
-        self.wild = !(self.x.is_empty() || (SHADOW_RANGE.contains(&low) && SHADOW_RANGE.contains(&high)));
-        let (inverse, x) = (flat(&self.inverse), flat(&self.x_shadow));
-        for (i, ratio) in self.ratio.iter_mut().enumerate() {
-            let at = i * LANES..(i + 1) * LANES;
-            V::load(&x[at.clone()]).mul(V::load(&inverse[at])).store(&mut ratio.0);
+        let (tiny, one) = (V::splat(f32::MIN_POSITIVE), V::splat(1.0));
+        let (mut largest_rate, mut largest_inverse) = (V::splat(0.0), V::splat(0.0));
+        for i in 0..self.ratio.len() {
+            let positive = V::load(&self.positive[i].0);
+            let rate = V::load(&self.ratio[i].0).max(tiny);
+            let inverse = one.div(rate).mul(positive);
+            largest_rate = largest_rate.max(rate.mul(positive));
+            largest_inverse = largest_inverse.max(inverse);
+            inverse.store(&mut self.inverse[i].0);
+            V::load(&self.x_shadow[i].0).mul(inverse).store(&mut self.ratio[i].0);
         }
+        let limit = V::splat(SHADOW_LIMIT);
+        self.wild = (largest_rate.gt(limit) | largest_inverse.gt(limit)) != 0;
     }
 
     /// The gain of switching a component on, sum over f of x log(1 + w h / rate), while it is off.
@@ -203,10 +227,10 @@ impl Work {
         self.flips += 1;
         let h = f64::from(h);
         let mut cancelled = false;
-        for i in 0..self.rate.len() {
-            let without = self.rate[i] - f64::from(w[i]) * h;
-            cancelled |= self.x[i] > 0.0 && without < CANCELLATION * self.rate[i];
-            self.rate[i] = without;
+        for ((rate, &x), &w) in self.rate.iter_mut().zip(&self.x).zip(w) {
+            let without = *rate - f64::from(w) * h;
+            cancelled |= (x > 0.0) & (without < CANCELLATION * *rate);
+            *rate = without;
         }
         cancelled || self.flips.is_multiple_of(FLIPS_TO_REBUILD)
     }

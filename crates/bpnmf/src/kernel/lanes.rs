@@ -34,10 +34,10 @@ pub(crate) trait Lanes: Copy {
     fn split(self) -> (Self, Self);
     /// `a` where self is 0, else `b`.
     fn where_zero(self, a: Self, b: Self) -> Self;
+    /// Lane i of `a` where bit i of `mask` is set, else of `b`.
+    fn select(mask: u16, a: Self, b: Self) -> Self;
     /// The sum of all lanes.
     fn sum(self) -> f32;
-    /// The largest lane.
-    fn largest(self) -> f32;
 
     /// log(1 + f) for f in [-0.25, 0.5], relative error below 1.5e-7.
     #[inline(always)]
@@ -173,12 +173,16 @@ impl Lanes for Plain {
         out
     }
     #[inline(always)]
-    fn sum(self) -> f32 {
-        self.0.iter().sum()
+    fn select(mask: u16, a: Self, b: Self) -> Self {
+        let mut out = a;
+        for i in 0..LANES {
+            out.0[i] = if mask >> i & 1 == 1 { a.0[i] } else { b.0[i] };
+        }
+        out
     }
     #[inline(always)]
-    fn largest(self) -> f32 {
-        self.0.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+    fn sum(self) -> f32 {
+        self.0.iter().sum()
     }
 }
 
@@ -267,12 +271,12 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
-    fn sum(self) -> f32 {
-        unsafe { _mm512_reduce_add_ps(self.0) }
+    fn select(mask: u16, a: Self, b: Self) -> Self {
+        Self(unsafe { _mm512_mask_blend_ps(mask, b.0, a.0) })
     }
     #[inline(always)]
-    fn largest(self) -> f32 {
-        unsafe { _mm512_reduce_max_ps(self.0) }
+    fn sum(self) -> f32 {
+        unsafe { _mm512_reduce_add_ps(self.0) }
     }
 }
 
@@ -391,15 +395,21 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
+    fn select(mask: u16, a: Self, b: Self) -> Self {
+        unsafe {
+            let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let part = |mask: i32, a: __m256, b: __m256| {
+                let set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(mask), bits), bits);
+                _mm256_blendv_ps(b, a, _mm256_castsi256_ps(set))
+            };
+            let mask = i32::from(mask);
+            Self([part(mask, a.0[0], b.0[0]), part(mask >> 8, a.0[1], b.0[1])])
+        }
+    }
+    #[inline(always)]
     fn sum(self) -> f32 {
         let mut out = [0.0; LANES];
         self.store(&mut out);
         out.iter().sum()
-    }
-    #[inline(always)]
-    fn largest(self) -> f32 {
-        let mut out = [0.0; LANES];
-        self.store(&mut out);
-        out.iter().copied().fold(f32::NEG_INFINITY, f32::max)
     }
 }
