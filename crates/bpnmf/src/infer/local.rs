@@ -5,7 +5,7 @@
 
 use super::activations::{Activations, ActiveColumn, ones};
 use super::dictionary::Dictionary;
-use super::mask::{Proposal, Scratch, Sweep, Tiers, compact, sweep};
+use super::mask::{MOST_COLUMNS, Proposal, Scratch, Sweep, Tiers, compact, sweep};
 use super::work::Work;
 use crate::counts::Counts;
 use crate::kernel::exact::{add_product, dot, dot_at, sum_x_ln, sum_x_ln_at};
@@ -18,7 +18,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Columns that one thread takes at a time: the widest group of the sweep.
-const GROUP: usize = 8;
+const GROUP: usize = MOST_COLUMNS;
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub(crate) fn blocks(
 ) -> impl Iterator<Item = Range<usize>> {
     let entries =
         if compact(counts) { counts.nonzeros().div_ceil(counts.observations()) } else { counts.features() };
-    let fitting = (64_000 / entries.max(1)).clamp(4 * GROUP, 64 * GROUP) * workers.threads() / GROUP * GROUP;
+    let fitting = (64_000 / entries.max(1)).clamp(GROUP, 16 * GROUP) / GROUP * GROUP * workers.threads();
     let block = workers.block.unwrap_or(fitting);
     columns.clone().step_by(block).map(move |from| from..(from + block).min(columns.end))
 }
@@ -272,7 +272,7 @@ fn share_column<P: Proposal, V: Lanes>(
     let dictionary = step.sweep.dictionary;
     let work = &mut out.work;
     work.load_counts(step.sweep.counts, t, compact(step.sweep.counts));
-    work.rebuild(dictionary, active);
+    work.rebuild::<V>(dictionary, active);
     out.ratio.clear();
     out.ratio.extend(work.x.iter().zip(&work.rate).map(|(&x, &rate)| if x > 0.0 { x / rate } else { 0.0 }));
     let fit = if work.compact {

@@ -13,15 +13,19 @@ use super::activations::{Activations, ActiveColumn};
 use super::dictionary::Dictionary;
 use super::work::Work;
 use crate::counts::Counts;
-use crate::kernel::{LANES, Lanes, Tile, dispatch, flat, flat_mut};
+use crate::kernel::{LANES, Lanes, Plain, Tile, dispatch, flat, flat_mut, prefetch};
 use crate::random::{Key, Site, philox};
 use crate::special::ln;
 
 /// Below this density columns are swept by their positive entries alone.
 const COMPACT_DENSITY: f64 = 0.2;
 
-/// The most columns swept side by side on any machine.
-const MOST_COLUMNS: usize = 8;
+/// The most columns swept side by side. Each tier runs over all of them before the next one starts: a tier is a long
+/// chain of dependent instructions, and only many sites at once keep the processor busy.
+pub(crate) const MOST_COLUMNS: usize = 32;
+
+/// The largest [`Lanes::COLUMNS`].
+const MOST_AT_ONCE: usize = 8;
 
 /// Covers the 32 bits of u behind the first 32 (2.5e-4 for u in the range below), and the rounding of log u.
 const MARGIN: f32 = 3e-4;
@@ -171,6 +175,12 @@ impl<P: Proposal> Sweep<'_, P> {
     }
 }
 
+/// How many columns are swept side by side: as many as stay in cache.
+pub(crate) fn columns_side_by_side(counts: &Counts) -> usize {
+    let entries = if compact(counts) { counts.nonzeros() / counts.observations() } else { counts.features() };
+    (16_384 / entries.max(1)).clamp(8, MOST_COLUMNS) / 8 * 8
+}
+
 /// Whether columns are swept by their positive entries alone.
 pub(crate) fn compact(counts: &Counts) -> bool {
     counts.density() < COMPACT_DENSITY
@@ -191,8 +201,6 @@ fn site_word(k: usize) -> usize {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
     columns: Vec<Work>,
-    /// ratio of feature f and column c at `f * COLUMNS + c`.
-    interleaved: Vec<f32>,
     words: Vec<[[u32; LANES]; 4]>,
     gathered: Vec<Tile>,
     scores: Vec<Tile>,
@@ -222,6 +230,10 @@ struct Sites {
     h_free: u16,
     linear: u16,
     jensen: u16,
+    block_jensen: u16,
+    /// Lanes that single-precision logarithms decide, and those of them that change.
+    logarithms: u16,
+    changes: u16,
 }
 
 #[inline(always)]
@@ -234,15 +246,11 @@ fn sweep_columns<P: Proposal, V: Lanes>(
 ) -> Tiers {
     let tiles = job.dictionary.components().div_ceil(LANES);
     let compact = compact(job.counts);
-    let side_by_side = if compact { 1 } else { V::COLUMNS };
+    let side_by_side = columns_side_by_side(job.counts);
     scratch.columns.resize_with(MOST_COLUMNS, Work::default);
     scratch.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
     scratch.scores.resize(MOST_COLUMNS, Tile::ZERO);
     scratch.sites.resize(MOST_COLUMNS, Sites::NONE);
-    if !compact {
-        scratch.interleaved.clear();
-        scratch.interleaved.resize(job.counts.features() * V::COLUMNS, 0.0);
-    }
     let mut tiers = Tiers::default();
     let groups = on.chunks_mut(side_by_side * tiles).zip(values.chunks_mut(side_by_side * tiles));
     for (group, (on, values)) in groups.enumerate() {
@@ -252,21 +260,16 @@ fn sweep_columns<P: Proposal, V: Lanes>(
             let at = c * tiles..(c + 1) * tiles;
             let work = &mut scratch.columns[c];
             work.load(job.counts, first + c, compact);
-            work.rebuild(job.dictionary, ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) });
+            work.rebuild::<V>(
+                job.dictionary,
+                ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) },
+            );
             work.refresh::<V>();
-            if !compact {
-                interleave::<V>(work, c, &mut scratch.interleaved);
-            }
-        }
-        if !compact && columns < V::COLUMNS {
-            for ratios in scratch.interleaved.chunks_exact_mut(V::COLUMNS) {
-                ratios[columns..].fill(0.0);
-            }
         }
         for tile in 0..tiles {
             if tile % 4 == 0 {
                 for c in 0..columns {
-                    philox::lanes(
+                    philox::lanes::<V>(
                         [Site::Mask as u32, job.number, (first + c) as u32],
                         (tile / 4 * LANES) as u32,
                         job.key.words(),
@@ -274,34 +277,38 @@ fn sweep_columns<P: Proposal, V: Lanes>(
                     );
                 }
             }
+            let w = job.dictionary.tile(tile);
             if compact {
-                scores_of_column::<V>(&scratch.columns[0], job.dictionary.tile(tile))
-                    .store(&mut scratch.scores[0].0);
+                for (score, work) in scratch.scores.iter_mut().zip(&scratch.columns[..columns]) {
+                    scores_of_column::<V>(work, w).store(&mut score.0);
+                }
             } else {
-                scores_of_group::<V>(job.dictionary.tile(tile), &scratch.interleaved, &mut scratch.scores);
+                let groups = scratch.columns[..columns].chunks(V::COLUMNS);
+                for (works, scores) in groups.zip(scratch.scores.chunks_mut(V::COLUMNS)) {
+                    scores_of_group::<V>(w, works, scores);
+                }
             }
-            // First the bounds for all columns, without branches that depend on the data; then what they leave open.
+            let lanes = LANES.min(job.dictionary.components() - tile * LANES);
+            let (upper, lower) = (&job.odds.upper[tile], &job.odds.lower[tile]);
             for c in 0..columns {
-                let lanes = LANES.min(job.dictionary.components() - tile * LANES);
-                let sites = &mut scratch.sites[c];
-                sites.take_up::<V>(
-                    &scratch.words[c][tile % 4],
-                    lanes,
-                    &job.odds.upper[tile],
-                    &job.odds.lower[tile],
-                );
+                let (work, sites) = (&scratch.columns[c], &mut scratch.sites[c]);
+                prefetch(values, c * tiles + tile + 1);
+                sites.take_up::<V>(&scratch.words[c][tile % 4], lanes, upper, lower);
+                if !P::KNOWN {
+                    let score = V::load(&scratch.scores[c].0);
+                    without_h::<V>(job.dictionary, tile, work, score, on[c * tiles + tile], sites);
+                }
+            }
+            for c in 0..columns {
+                let (work, sites) = (&scratch.columns[c], &mut scratch.sites[c]);
                 let score = V::load(&scratch.scores[c].0);
                 let at = c * tiles + tile;
-                bound::<P, V>(
-                    job,
-                    first + c,
-                    tile,
-                    &scratch.columns[c],
-                    score,
-                    on[at],
-                    sites,
-                    &mut values[at],
-                );
+                sites.draw(job.proposal, first + c, tile, on[at], &mut values[at]);
+                with_h::<V>(job.dictionary, tile, work, score, on[at], sites, &values[at]);
+            }
+            for first in (0..columns).step_by(4) {
+                let (on, values) = (&on[first * tiles..], &values[first * tiles..]);
+                single_tiers::<P, V>(job, tile, first, 4.min(columns - first), on, values, tiles, scratch);
             }
             for c in 0..columns {
                 let at = c * tiles..(c + 1) * tiles;
@@ -313,21 +320,19 @@ fn sweep_columns<P: Proposal, V: Lanes>(
     tiers
 }
 
+/// sum over f of R_f W_fk for sixteen components and up to `COLUMNS` columns.
 #[inline(always)]
-fn interleave<V: Lanes>(work: &Work, c: usize, interleaved: &mut [f32]) {
-    for (ratios, &ratio) in interleaved.chunks_exact_mut(V::COLUMNS).zip(flat(&work.ratio)) {
-        ratios[c] = ratio;
+fn scores_of_group<V: Lanes>(tile: &[Tile], columns: &[Work], scores: &mut [Tile]) {
+    // Columns beyond the last repeat the first: their scores are not read.
+    let mut ratios = [&flat(&columns[0].ratio)[..tile.len()]; MOST_AT_ONCE];
+    for (ratios, work) in ratios.iter_mut().zip(columns) {
+        *ratios = &flat(&work.ratio)[..tile.len()];
     }
-}
-
-/// sum over f of R_f W_fk for sixteen components and all columns of a group.
-#[inline(always)]
-fn scores_of_group<V: Lanes>(tile: &[Tile], interleaved: &[f32], scores: &mut [Tile]) {
-    let mut sums = [V::splat(0.0); MOST_COLUMNS];
-    for (w, ratios) in tile.iter().zip(interleaved.chunks_exact(V::COLUMNS)) {
+    let mut sums = [V::splat(0.0); MOST_AT_ONCE];
+    for (f, w) in tile.iter().enumerate() {
         let w = V::load(&w.0);
         for c in 0..V::COLUMNS {
-            sums[c] = V::splat(ratios[c]).mul_add(w, sums[c]);
+            sums[c] = V::splat(ratios[c][f]).mul_add(w, sums[c]);
         }
     }
     for c in 0..V::COLUMNS {
@@ -379,6 +384,9 @@ impl Sites {
         h_free: 0,
         linear: 0,
         jensen: 0,
+        block_jensen: 0,
+        logarithms: 0,
+        changes: 0,
     };
 
     /// Starts on a tile of `lanes` components.
@@ -390,12 +398,101 @@ impl Sites {
         logit.sub(V::splat(MARGIN)).sub(V::load(&upper.0)).store(&mut self.low.0);
         logit.add(V::splat(MARGIN)).sub(V::load(&lower.0)).store(&mut self.high.0);
         self.untamed = u.le(V::splat(TAME)) | complement.le(V::splat(TAME));
-        self.drawn = 0;
+        (self.drawn, self.h_free) = (0, 0);
         self.rest = (u32::from(u16::MAX) >> (LANES - lanes)) as u16;
+    }
+
+    /// Lanes that no bound decides.
+    #[inline(always)]
+    fn open(&self) -> u16 {
+        self.rest & !(self.h_free | self.linear | self.jensen | self.block_jensen | self.logarithms)
+    }
+
+    /// Lanes not yet decided for which single precision means something.
+    #[inline(always)]
+    fn trusted(&self, work: &Work) -> u16 {
+        if work.wild { 0 } else { self.rest & !self.untamed }
+    }
+
+    /// Draws h for the lanes that are off and need it.
+    #[inline(always)]
+    fn draw<P: Proposal>(&mut self, proposal: &P, t: usize, tile: usize, status: u16, values: &mut Tile) {
+        if P::KNOWN {
+            return;
+        }
+        let mut unknown = self.rest & !status & !self.drawn & !self.h_free;
+        self.drawn |= unknown;
+        while unknown != 0 {
+            let lane = unknown.trailing_zeros() as usize;
+            unknown &= unknown - 1;
+            values.0[lane] = proposal.draw(t, tile * LANES + lane);
+        }
+    }
+
+    /// Whether single precision means anything for a lane.
+    #[inline(always)]
+    fn trusts(&self, work: &Work, lane: usize) -> bool {
+        !work.wild & (work.total > 0.0) & (self.untamed >> lane & 1 == 0)
+    }
+
+    /// Bounds of the threshold of a lane.
+    #[inline(always)]
+    fn thresholds(&self, lane: usize, cost: f32) -> (f32, f32) {
+        (self.low.0[lane] + cost * (1.0 - ROUNDING), self.high.0[lane] + cost * (1.0 + ROUNDING))
     }
 }
 
-/// Decides the sites of a tile that the bounds left open, in their order.
+/// The open lanes of up to four columns, one bit each. A single loop over all of them lets the processor work on
+/// several sites at once.
+#[inline(always)]
+fn open_lanes(sites: &[Sites]) -> u64 {
+    let mut open = 0;
+    for (c, sites) in sites.iter().enumerate() {
+        open |= u64::from(sites.open()) << (c * LANES);
+    }
+    open
+}
+
+/// The tiers for single sites on all open lanes of a tile in `columns` columns from `from` on.
+#[inline(always)]
+fn single_tiers<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    tile: usize,
+    from: usize,
+    columns: usize,
+    on: &[u16],
+    values: &[Tile],
+    stride: usize,
+    scratch: &mut Scratch,
+) {
+    let Scratch { columns: works, sites, gathered, .. } = scratch;
+    let (works, sites) = (&works[from..from + columns], &mut sites[from..from + columns]);
+    let mut open = open_lanes(sites);
+    while open != 0 {
+        let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
+        open &= open - 1;
+        let at = c * stride + tile;
+        block_jensen::<V>(
+            job.dictionary,
+            tile,
+            lane,
+            &works[c],
+            on[at],
+            &values[at],
+            &mut sites[c],
+            gathered,
+        );
+    }
+    let mut open = open_lanes(sites);
+    while open != 0 {
+        let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
+        open &= open - 1;
+        let at = c * stride + tile;
+        logarithms::<V>(job.dictionary, tile, lane, &works[c], on[at], &values[at], &mut sites[c], gathered);
+    }
+}
+
+/// Carries out the decisions for a tile of one column, in the order of its sites.
 #[inline(always)]
 fn decide<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
@@ -411,210 +508,201 @@ fn decide<P: Proposal, V: Lanes>(
         let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
         let status = on[tile];
         let rest = sites.rest;
-        let (mut open, mut forced, mut blocks) = (rest & !(sites.h_free | sites.linear | sites.jensen), 0, 0);
+        let mut forced = 0;
+        let mut pending = sites.open() | sites.changes;
         if work.total > 0.0 && work.active <= 1 {
             // The only component cannot go off; if there is none, the next one must come on.
             forced = if work.active == 1 { status & rest } else { rest & rest.wrapping_neg() };
-            open = if work.active == 1 { open & !forced } else { forced };
-        }
-        if open & !(forced & !status) != 0 {
-            let w = &mut scratch.gathered;
-            blocks = block_jensen::<V>(
-                job.dictionary,
-                tile,
-                work,
-                sites,
-                status,
-                open & !forced,
-                &values[tile],
-                w,
-            );
-            open &= !blocks;
+            pending = if work.active == 1 { pending & !forced } else { forced };
         }
         let mut settled = rest;
-        while open != 0 {
-            let lane = open.trailing_zeros() as usize;
-            let bit = open & open.wrapping_neg();
-            open &= !bit;
+        let mut exact = 0;
+        while pending != 0 {
+            let lane = pending.trailing_zeros() as usize;
+            let bit = pending & pending.wrapping_neg();
+            pending &= !bit;
             let k = tile * LANES + lane;
-            let is_on = if forced & bit != 0 {
-                if !P::KNOWN && scratch.sites[c].drawn & bit == 0 {
+            let sites = &mut scratch.sites[c];
+            let changes = if forced & bit != 0 {
+                if !P::KNOWN && sites.drawn & bit == 0 {
                     values[tile].0[lane] = job.proposal.draw(t, k);
-                    scratch.sites[c].drawn |= bit;
+                    sites.drawn |= bit;
                 }
                 true
+            } else if sites.changes & bit != 0 {
+                true
             } else {
-                settle::<P, V>(job, t, k, c, on, values, scratch, tiers)
+                exact += 1;
+                exact_rule(job, t, k, &scratch.columns[c], on, values, &mut scratch.gathered)
+                    != (status & bit != 0)
             };
-            if is_on != (status & bit != 0) {
+            if changes {
                 flip::<P, V>(job, k, c, on, values, scratch, tiers);
                 settled = rest & (bit | (bit - 1));
                 break;
             }
         }
         let sites = &mut scratch.sites[c];
+        let by = |mask: u16| u64::from((mask & settled & !forced).count_ones());
         tiers.forced += u64::from((forced & settled).count_ones());
-        tiers.h_free += u64::from((sites.h_free & settled & !forced).count_ones());
-        tiers.linear += u64::from((sites.linear & settled & !forced).count_ones());
-        tiers.jensen += u64::from((sites.jensen & settled & !forced).count_ones());
-        tiers.block_jensen += u64::from((blocks & settled).count_ones());
+        tiers.h_free += by(sites.h_free);
+        tiers.linear += by(sites.linear);
+        tiers.jensen += by(sites.jensen);
+        tiers.block_jensen += by(sites.block_jensen);
+        tiers.logarithms += by(sites.logarithms);
+        tiers.exact += exact;
         sites.rest = rest & !settled;
         if sites.rest == 0 {
             return;
         }
         let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
-        bound::<P, V>(job, t, tile, &scratch.columns[c], score, on[tile], sites, &mut values[tile]);
+        let work = &scratch.columns[c];
+        if !P::KNOWN {
+            without_h::<V>(job.dictionary, tile, work, score, on[tile], sites);
+        }
+        sites.draw(job.proposal, t, tile, on[tile], &mut values[tile]);
+        with_h::<V>(job.dictionary, tile, work, score, on[tile], sites, &values[tile]);
+        single_tiers::<P, V>(job, tile, c, 1, on, values, 0, scratch);
     }
 }
 
-/// The vector tiers: h-free, linear, Jensen. Draws h where the first leaves a site open.
+/// The tier that needs no h, for sites that are off.
 #[inline(always)]
-fn bound<P: Proposal, V: Lanes>(
-    job: &Sweep<'_, P>,
-    t: usize,
+fn without_h<V: Lanes>(
+    dictionary: &Dictionary,
     tile: usize,
     work: &Work,
     score: V,
     status: u16,
     sites: &mut Sites,
-    values: &mut Tile,
 ) {
-    let total = V::splat(work.total as f32);
-    let (zero, one) = (V::splat(0.0), V::splat(1.0));
-    let low = V::load(&sites.low.0);
-    let trusted = sites.rest & if work.wild { 0 } else { !sites.untamed };
+    let one = V::splat(1.0);
     let above = V::splat(1.0 + work.error);
+    let r = score.mul(V::load(&dictionary.inverse_sum_tile(tile).0)).mul(above).max(one);
+    // Near r = 1 the three terms cancel: what is left carries an absolute error.
+    let log = r.ln();
+    let slack = V::splat(5e-7).mul_add(log, V::splat(5e-7));
+    let gain = V::splat(work.total as f32).mul(log.sub(one).add(one.div(r)).add(slack));
+    sites.h_free = gain.le(V::load(&sites.low.0)) & sites.trusted(work) & !status & !sites.drawn;
+}
 
-    sites.h_free = 0;
-    if !P::KNOWN {
-        let r = score.mul(V::load(&job.dictionary.inverse_sum_tile(tile).0)).mul(above).max(one);
-        // Near r = 1 the three terms cancel: what is left carries an absolute error.
-        let log = r.ln();
-        let slack = V::splat(5e-7).mul_add(log, V::splat(5e-7));
-        let gain = log.sub(one).add(one.div(r)).add(slack);
-        sites.h_free = total.mul(gain).le(low) & !status & !sites.drawn & trusted;
-        let mut unknown = sites.rest & !status & !sites.drawn & !sites.h_free;
-        sites.drawn |= unknown;
-        while unknown != 0 {
-            let lane = unknown.trailing_zeros() as usize;
-            unknown &= unknown - 1;
-            values.0[lane] = job.proposal.draw(t, tile * LANES + lane);
-        }
-    }
-
-    let trusted = trusted & !sites.h_free;
+/// The vector tiers that need h: linear, and Jensen over all features.
+#[inline(always)]
+fn with_h<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    work: &Work,
+    score: V,
+    status: u16,
+    sites: &mut Sites,
+    values: &Tile,
+) {
+    (sites.block_jensen, sites.logarithms, sites.changes) = (0, 0, 0);
+    let trusted = sites.trusted(work) & !sites.h_free;
     let h = V::load(&values.0);
-    let cost = h.mul(V::load(&job.dictionary.sum_tile(tile).0));
-    let threshold_low = cost.mul_add(V::splat(1.0 - ROUNDING), low);
+    let cost = h.mul(V::load(&dictionary.sum_tile(tile).0));
+    let threshold_low = cost.mul_add(V::splat(1.0 - ROUNDING), V::load(&sites.low.0));
     let threshold_high = cost.mul_add(V::splat(1.0 + ROUNDING), V::load(&sites.high.0));
     let e = h.mul(score);
-    let e_high = e.mul(above);
+    let e_high = e.mul(V::splat(1.0 + work.error));
     let e_low = e.mul(V::splat(1.0 - work.error));
     let stays_off = !status & e_high.le(threshold_low);
     let stays_on = status & e_low.gt(threshold_high);
     sites.linear = (stays_off | stays_on) & trusted;
 
-    let share = V::select(status, zero.sub(e_low), e_high).mul(V::splat(1.0 / work.total as f32));
+    let total = V::splat(work.total as f32);
+    let share = V::select(status, V::splat(0.0).sub(e_low), e_high).mul(V::splat(work.inverse_total));
     let gain = total.mul(share.ln_1p());
     let stays_off = !status & gain.mul(V::splat(1.0 + 2e-6)).le(threshold_low);
     let stays_on = status & gain.mul(V::splat(-1.0 + 2e-5)).gt(threshold_high) & share.gt(V::splat(-SHARE));
-    let countable = if work.total > 0.0 { trusted } else { 0 };
-    sites.jensen = (stays_off | stays_on) & countable & !sites.linear;
+    // Without counts the gain is zero, which the linear bound has said already.
+    sites.jensen = (stays_off | stays_on) & trusted & !sites.linear;
 }
 
-/// Jensen over sixteen blocks of features for every lane of `open`: the lanes whose status quo it confirms.
+/// Jensen over sixteen blocks of features.
 #[inline(always)]
 fn block_jensen<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
+    lane: usize,
     work: &Work,
-    sites: &Sites,
     status: u16,
-    open: u16,
     values: &Tile,
+    sites: &mut Sites,
     gathered: &mut Vec<Tile>,
-) -> u16 {
-    let mut trusted = open & if work.wild || work.total == 0.0 { 0 } else { !sites.untamed };
-    let mut confirmed = 0;
-    while trusted != 0 {
-        let lane = trusted.trailing_zeros() as usize;
-        let bit = trusted & trusted.wrapping_neg();
-        trusted &= !bit;
-        let (low, high) = thresholds(dictionary, tile, lane, sites, values);
-        let w = work.component(dictionary, tile * LANES + lane, gathered);
-        let mut sum = V::splat(0.0);
-        for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
-            sum = V::load(&r.0).mul_add(V::load(w), sum);
-        }
-        let is_on = status & bit != 0;
-        let scale = values.0[lane] * if is_on { work.error - 1.0 } else { work.error + 1.0 };
-        let share = sum.mul(V::splat(scale)).mul(V::load(&work.block_inverses));
-        let gain = V::load(&work.block_totals).mul(share.ln_1p()).sum();
-        let stays_on = (-gain * (1.0 - 2e-5) > high) & (share.le(V::splat(-SHARE)) == 0);
-        let stays_off = gain * (1.0 + 4e-6) <= low;
-        confirmed |= if if is_on { stays_on } else { stays_off } { bit } else { 0 };
+) {
+    let h = values.0[lane];
+    let (low, high) = sites.thresholds(lane, h * dictionary.sum_tile(tile).0[lane]);
+    let w = work.component(dictionary, tile * LANES + lane, gathered);
+    let mut sum = V::splat(0.0);
+    for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
+        sum = V::load(&r.0).mul_add(V::load(w), sum);
     }
-    confirmed
+    let is_on = status >> lane & 1 == 1;
+    let scale = h * if is_on { work.error - 1.0 } else { work.error + 1.0 };
+    let share = sum.mul(V::splat(scale)).mul(V::load(&work.block_inverses));
+    let gain = V::load(&work.block_totals).mul(share.ln_1p()).sum();
+    let stays_on = (-gain * (1.0 - 2e-5) > high) & (share.le(V::splat(-SHARE)) == 0);
+    let stays_off = gain * (1.0 + 4e-6) <= low;
+    let stays = if is_on { stays_on } else { stays_off };
+    sites.block_jensen |= u16::from(stays & sites.trusts(work, lane)) << lane;
 }
 
-/// Bounds of the threshold of one site.
+/// Logarithms in single precision.
 #[inline(always)]
-fn thresholds(dictionary: &Dictionary, tile: usize, lane: usize, sites: &Sites, values: &Tile) -> (f32, f32) {
-    let cost = values.0[lane] * dictionary.sum_tile(tile).0[lane];
-    (sites.low.0[lane] + cost * (1.0 - ROUNDING), sites.high.0[lane] + cost * (1.0 + ROUNDING))
+fn logarithms<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    lane: usize,
+    work: &Work,
+    status: u16,
+    values: &Tile,
+    sites: &mut Sites,
+    gathered: &mut Vec<Tile>,
+) {
+    let h = values.0[lane];
+    let (low, high) = sites.thresholds(lane, h * dictionary.sum_tile(tile).0[lane]);
+    let w = work.component(dictionary, tile * LANES + lane, gathered);
+    let is_on = status >> lane & 1 == 1;
+    let h_lanes = V::splat(if is_on { -h } else { h });
+    let (mut sum, mut least) = (V::splat(0.0), V::splat(0.0));
+    for ((x, inverse), w) in work.x_shadow.iter().zip(&work.inverse).zip(w.chunks_exact(LANES)) {
+        let part = V::load(w).mul(h_lanes).mul(V::load(&inverse.0));
+        least = least.min(part);
+        sum = V::load(&x.0).mul_add(part.ln_1p(), sum);
+    }
+    let gain = if is_on { -sum.sum() } else { sum.sum() };
+    let slack = gain * if is_on { work.error + 4e-5 } else { work.error + 4e-6 };
+    let (goes_off, goes_on) = (gain + slack <= low, gain - slack > high);
+    let decided = (goes_off | goes_on) & (least.le(V::splat(-SHARE)) == 0) & sites.trusts(work, lane);
+    sites.logarithms |= u16::from(decided) << lane;
+    sites.changes |= u16::from(decided & (goes_on != is_on)) << lane;
 }
 
-/// The last tiers, for a single site: single-precision logarithms, then the exact rule. Whether it is on.
+/// The rule itself, in double precision: whether the site is on.
 #[inline(always)]
-fn settle<P: Proposal, V: Lanes>(
+fn exact_rule<P: Proposal>(
     job: &Sweep<'_, P>,
     t: usize,
     k: usize,
-    c: usize,
+    work: &Work,
     on: &[u16],
     values: &[Tile],
-    scratch: &mut Scratch,
-    tiers: &mut Tiers,
+    gathered: &mut Vec<Tile>,
 ) -> bool {
-    let (tile, lane) = (k / LANES, k % LANES);
-    let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
-    let w = work.component(job.dictionary, k, &mut scratch.gathered);
-    let h = values[tile].0[lane];
-    let is_on = on[tile] >> lane & 1 == 1;
-    if !work.wild && sites.untamed >> lane & 1 == 0 && work.total > 0.0 {
-        let (low, high) = thresholds(job.dictionary, tile, lane, sites, &values[tile]);
-        let h_lanes = V::splat(if is_on { -h } else { h });
-        let (mut sum, mut least) = (V::splat(0.0), V::splat(0.0));
-        for ((x, inverse), w) in work.x_shadow.iter().zip(&work.inverse).zip(w.chunks_exact(LANES)) {
-            let part = V::load(w).mul(h_lanes).mul(V::load(&inverse.0));
-            least = least.min(part);
-            sum = V::load(&x.0).mul_add(part.ln_1p(), sum);
-        }
-        let gain = if is_on { -sum.sum() } else { sum.sum() };
-        if least.le(V::splat(-SHARE)) == 0 {
-            let slack = gain * if is_on { work.error + 4e-5 } else { work.error + 4e-6 };
-            if gain + slack <= low || gain - slack > high {
-                tiers.logarithms += 1;
-                return gain > high;
-            }
-        }
-    }
-    tiers.exact += 1;
-    let threshold = job.threshold(t, k, h);
-    let gain = if is_on {
+    let w = work.component(job.dictionary, k, gathered);
+    let column = ActiveColumn { on, values: flat(values) };
+    let h = column.values[k];
+    let gain = if on[k / LANES] >> (k % LANES) & 1 == 1 {
         work.gain_while_on(w, h, |i| {
             let f = if work.compact { work.rows[i] as usize } else { i };
-            let column = ActiveColumn { on, values: flat(values) };
-            column
-                .iter()
-                .filter(|(j, _)| *j != k)
-                .map(|(j, h)| f64::from(job.dictionary.row(j)[f]) * f64::from(h))
-                .sum()
+            let others = column.iter().filter(|(j, _)| *j != k);
+            others.map(|(j, h)| f64::from(job.dictionary.row(j)[f]) * f64::from(h)).sum()
         })
     } else {
         work.gain_while_off(w, h)
     };
-    gain > threshold
+    gain > job.threshold(t, k, h)
 }
 
 /// Changes a site and brings the column's rate and shadows up to date.
@@ -633,14 +721,11 @@ fn flip<P: Proposal, V: Lanes>(
     let h = values[tile].0[lane];
     let w = work.component(job.dictionary, k, &mut scratch.gathered);
     on[tile] ^= 1 << lane;
-    let stale = if on[tile] >> lane & 1 == 1 { work.switch_on(w, h) } else { work.switch_off(w, h) };
+    let stale = if on[tile] >> lane & 1 == 1 { work.switch_on::<V>(w, h) } else { work.switch_off(w, h) };
     if stale {
-        work.rebuild(job.dictionary, ActiveColumn { on, values: flat(values) });
+        work.rebuild::<V>(job.dictionary, ActiveColumn { on, values: flat(values) });
     }
     work.refresh::<V>();
-    if !work.compact {
-        interleave::<V>(work, c, &mut scratch.interleaved);
-    }
     tiers.flips += 1;
 }
 
@@ -650,7 +735,7 @@ pub(crate) fn sweep_plainly<P: Proposal>(job: &Sweep<'_, P>, activations: &mut A
     let tiles = activations.tiles();
     for t in 0..job.counts.observations() {
         work.load(job.counts, t, true);
-        work.rebuild(job.dictionary, activations.column(t));
+        work.rebuild::<Plain>(job.dictionary, activations.column(t));
         let (on, values) = activations.columns_mut(t, t + 1);
         debug_assert_eq!(on.len(), tiles);
         for k in 0..job.dictionary.components() {
@@ -681,9 +766,9 @@ pub(crate) fn sweep_plainly<P: Proposal>(job: &Sweep<'_, P>, activations: &mut A
             };
             if is_on != was_on {
                 on[tile] ^= 1 << lane;
-                let stale = if is_on { work.switch_on(&w, h) } else { work.switch_off(&w, h) };
+                let stale = if is_on { work.switch_on::<Plain>(&w, h) } else { work.switch_off(&w, h) };
                 if stale {
-                    work.rebuild(job.dictionary, ActiveColumn { on, values: flat(values) });
+                    work.rebuild::<Plain>(job.dictionary, ActiveColumn { on, values: flat(values) });
                 }
             }
         }

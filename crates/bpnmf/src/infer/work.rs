@@ -23,9 +23,11 @@ pub(crate) struct Work {
     /// Features of the entries; empty unless compact.
     pub(crate) rows: Vec<u32>,
     pub(crate) x: Vec<f64>,
-    /// The rate at every entry, in double precision: the truth.
+    /// The rate at every entry, in double precision: the truth. Padded to whole tiles.
     pub(crate) rate: Vec<f64>,
     pub(crate) total: f64,
+    /// 1 / total, or 0.
+    pub(crate) inverse_total: f32,
     /// Components that are on.
     pub(crate) active: usize,
     flips: u32,
@@ -76,7 +78,7 @@ impl Work {
         self.total = counts.column_totals()[t];
         self.flips = 0;
         self.rate.clear();
-        self.rate.resize(self.x.len(), 0.0);
+        self.rate.resize(self.x.len().next_multiple_of(LANES), 0.0);
     }
 
     /// Takes up column `t`.
@@ -88,6 +90,7 @@ impl Work {
             shadow.clear();
             shadow.resize(tiles, Tile::ZERO);
         }
+        self.inverse_total = if self.total > 0.0 { (1.0 / self.total) as f32 } else { 0.0 };
         self.block_totals = [0.0; LANES];
         let shadows = flat_mut(&mut self.x_shadow).iter_mut().zip(flat_mut(&mut self.positive));
         for ((shadow, positive), &x) in shadows.zip(&self.x) {
@@ -126,7 +129,7 @@ impl Work {
 
     /// Builds the rate anew from the components that are on, in their order.
     #[inline(always)]
-    pub(crate) fn rebuild(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
+    pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
         self.flips = 0;
         self.parts.clear();
         self.parts.extend(column.iter());
@@ -141,21 +144,29 @@ impl Work {
             }
             return;
         }
-        // A few features of all components at a time, so that their rates stay in registers.
-        const WIDTH: usize = 2 * LANES;
-        let whole = self.rate.len() / WIDTH * WIDTH;
-        let (body, rest) = self.rate.split_at_mut(whole);
-        for (i, rate) in body.chunks_exact_mut(WIDTH).enumerate() {
-            let mut sums = [0.0; WIDTH];
-            for &(k, h) in &self.parts {
-                add_scaled(&mut sums, &dictionary.row(k)[i * WIDTH..(i + 1) * WIDTH], h);
+        // A few tiles of all components at a time, so that their rates stay in registers.
+        let tiles = self.rate.len() / LANES;
+        let mut tile = 0;
+        while tile < tiles {
+            let at = tile * LANES;
+            if tiles - tile >= 4 {
+                self.rebuild_tiles::<V, { 4 * LANES }>(dictionary, at);
+                tile += 4;
+            } else {
+                self.rebuild_tiles::<V, LANES>(dictionary, at);
+                tile += 1;
             }
-            rate.copy_from_slice(&sums);
         }
-        rest.fill(0.0);
+    }
+
+    /// Builds `WIDTH` rates from entry `at` on.
+    #[inline(always)]
+    fn rebuild_tiles<V: Lanes, const WIDTH: usize>(&mut self, dictionary: &Dictionary, at: usize) {
+        let mut sums = [0.0; WIDTH];
         for &(k, h) in &self.parts {
-            add_scaled(rest, &dictionary.row(k)[whole..], h);
+            add_scaled::<V>(&mut sums, &dictionary.padded_row(k)[at..at + WIDTH], h);
         }
+        self.rate[at..at + WIDTH].copy_from_slice(&sums);
     }
 
     /// Brings the shadows up to date with the rate.
@@ -213,10 +224,10 @@ impl Work {
 
     /// Adds a component to the running rate; true if the rate must now be built anew.
     #[inline(always)]
-    pub(crate) fn switch_on(&mut self, w: &[f32], h: f32) -> bool {
+    pub(crate) fn switch_on<V: Lanes>(&mut self, w: &[f32], h: f32) -> bool {
         self.active += 1;
         self.flips += 1;
-        add_scaled(&mut self.rate, w, h);
+        add_scaled::<V>(&mut self.rate, w, h);
         self.flips.is_multiple_of(FLIPS_TO_REBUILD)
     }
 

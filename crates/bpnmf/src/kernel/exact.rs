@@ -1,15 +1,15 @@
 //! Double-precision sums whose results are kept. Terms are added in an order fixed by the feature index, zeros add
-//! nothing, and no product is fused: dense and compressed columns give the same bits on every machine.
+//! nothing, and no product that rounds is fused: dense and compressed columns give the same bits on every machine.
 
-use super::LANES;
+use super::{LANES, Lanes};
 use crate::special::ln;
 
 /// out[i] += w[i] h. A product of two f32 is exact in f64, so only the addition rounds.
 #[inline(always)]
-pub(crate) fn add_scaled(out: &mut [f64], w: &[f32], h: f32) {
+pub(crate) fn add_scaled<V: Lanes>(out: &mut [f64], w: &[f32], h: f32) {
     let h = f64::from(h);
     for (out, &w) in out.iter_mut().zip(w) {
-        *out += f64::from(w) * h;
+        *out = V::add_exact_product(f64::from(w), h, *out);
     }
 }
 

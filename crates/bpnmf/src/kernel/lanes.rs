@@ -38,6 +38,10 @@ pub(crate) trait Lanes: Copy {
     fn select(mask: u16, a: Self, b: Self) -> Self;
     /// The sum of all lanes.
     fn sum(self) -> f32;
+    /// Upper and lower halves of the 64-bit products of all words with `factor`.
+    fn mul_wide(words: &[u32; LANES], factor: u32) -> ([u32; LANES], [u32; LANES]);
+    /// a * b + c for a product that is exact in f64: fused where that is one instruction, the same bits anyway.
+    fn add_exact_product(a: f64, b: f64, c: f64) -> f64;
 
     /// log(1 + f) for f in [-0.25, 0.5], relative error below 1.5e-7.
     #[inline(always)]
@@ -184,6 +188,15 @@ impl Lanes for Plain {
     fn sum(self) -> f32 {
         self.0.iter().sum()
     }
+    #[inline(always)]
+    fn mul_wide(words: &[u32; LANES], factor: u32) -> ([u32; LANES], [u32; LANES]) {
+        let product = |word: u32| u64::from(word) * u64::from(factor);
+        (words.map(|word| (product(word) >> 32) as u32), words.map(|word| product(word) as u32))
+    }
+    #[inline(always)]
+    fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
 }
 
 /// Lanes in one 512-bit register.
@@ -277,6 +290,26 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn sum(self) -> f32 {
         unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+    #[inline(always)]
+    fn mul_wide(words: &[u32; LANES], factor: u32) -> ([u32; LANES], [u32; LANES]) {
+        let (mut high, mut low) = ([0; LANES], [0; LANES]);
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            let factor = _mm512_set1_epi32(factor as i32);
+            let even = _mm512_mul_epu32(words, factor);
+            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(words), factor);
+            let odds = 0b1010_1010_1010_1010;
+            let upper = _mm512_mask_blend_epi32(odds, _mm512_srli_epi64::<32>(even), odd);
+            let lower = _mm512_mask_blend_epi32(odds, even, _mm512_slli_epi64::<32>(odd));
+            _mm512_storeu_si512(high.as_mut_ptr().cast(), upper);
+            _mm512_storeu_si512(low.as_mut_ptr().cast(), lower);
+        }
+        (high, low)
+    }
+    #[inline(always)]
+    fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
     }
 }
 
@@ -411,5 +444,14 @@ impl Lanes for Avx2 {
         let mut out = [0.0; LANES];
         self.store(&mut out);
         out.iter().sum()
+    }
+    #[inline(always)]
+    fn mul_wide(words: &[u32; LANES], factor: u32) -> ([u32; LANES], [u32; LANES]) {
+        let product = |word: u32| u64::from(word) * u64::from(factor);
+        (words.map(|word| (product(word) >> 32) as u32), words.map(|word| product(word) as u32))
+    }
+    #[inline(always)]
+    fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {
+        a.mul_add(b, c)
     }
 }

@@ -1,11 +1,10 @@
 //! Philox4x32-10 (Salmon et al. 2011): 128 bits out of a 128-bit counter and a 64-bit key.
 
+use crate::kernel::{LANES, Lanes};
+
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const INCREMENTS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: usize = 10;
-
-/// How many sites [`lanes`] serves at once.
-pub(crate) const LANES: usize = 16;
 
 #[inline(always)]
 fn wide(a: u32, b: u32) -> (u32, u32) {
@@ -28,26 +27,20 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 
 /// Sixteen blocks whose counters differ in the last word only: `last .. last + 16`. Word w of block i is `out[w][i]`.
 #[inline(always)]
-pub(crate) fn lanes(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
-    let mut c = [[0u32; LANES]; 4];
-    for w in 0..3 {
-        c[w] = [counter[w]; LANES];
-    }
+pub(crate) fn lanes<V: Lanes>(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
+    let mut c = [[counter[0]; LANES], [counter[1]; LANES], [counter[2]; LANES], [last; LANES]];
     for i in 0..LANES {
         c[3][i] = last.wrapping_add(i as u32);
     }
     let mut k = key;
     for _ in 0..ROUNDS {
-        let mut next = [[0u32; LANES]; 4];
+        let (mut high0, low0) = V::mul_wide(&c[0], MULTIPLIERS[0]);
+        let (mut high1, low1) = V::mul_wide(&c[2], MULTIPLIERS[1]);
         for i in 0..LANES {
-            let (high0, low0) = wide(MULTIPLIERS[0], c[0][i]);
-            let (high1, low1) = wide(MULTIPLIERS[1], c[2][i]);
-            next[0][i] = high1 ^ c[1][i] ^ k[0];
-            next[1][i] = low1;
-            next[2][i] = high0 ^ c[3][i] ^ k[1];
-            next[3][i] = low0;
+            high1[i] ^= c[1][i] ^ k[0];
+            high0[i] ^= c[3][i] ^ k[1];
         }
-        c = next;
+        c = [high1, low1, high0, low0];
         k = [k[0].wrapping_add(INCREMENTS[0]), k[1].wrapping_add(INCREMENTS[1])];
     }
     *out = c;
@@ -56,6 +49,9 @@ pub(crate) fn lanes(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Simd, dispatch};
+
+    dispatch! { fn lanes_on [] (counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) = lanes }
 
     /// The known-answer vectors published with the generator.
     #[test]
@@ -70,11 +66,13 @@ mod tests {
 
     #[test]
     fn lanes_equal_single_blocks() {
-        let mut out = [[0; LANES]; 4];
-        lanes([3, 1 << 31, 77], u32::MAX - 4, [9, 8], &mut out);
-        for i in 0..LANES {
-            let single = block([3, 1 << 31, 77, (u32::MAX - 4).wrapping_add(i as u32)], [9, 8]);
-            assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), single);
+        for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
+            let mut out = [[0; LANES]; 4];
+            lanes_on(simd, [3, 1 << 31, 77], u32::MAX - 4, [9, 8], &mut out);
+            for i in 0..LANES {
+                let single = block([3, 1 << 31, 77, (u32::MAX - 4).wrapping_add(i as u32)], [9, 8]);
+                assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), single);
+            }
         }
     }
 }
