@@ -1,24 +1,41 @@
-//! Beta process non-negative matrix factorization.
+//! Beta process non-negative matrix factorization: what parts a matrix of counts is made of, how many there are, and
+//! when each is on.
+//!
+//! The model is that of Liang & Hoffman (2014): `X_ft ~ Poisson(sum_k W_fk H_kt S_kt)` with gamma priors on W and H and
+//! a truncated beta process on the binary mask S, so that the data choose how many components are used.
+//!
+//! [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again and again; out comes a
+//! [`Posterior`]. Engines: [`Gibbs`] (exact) and [`Ssmf`] (Algorithm 1 of the paper).
+//!
+//! The same seed gives the same bits, whatever the threads, the instructions and the block size.
+
 #[doc(hidden)]
 pub mod bench;
 mod counts;
+mod diagnose;
 mod error;
 mod infer;
 mod kernel;
 mod posterior;
 mod prior;
 mod random;
+mod run;
 mod special;
 mod stats;
 mod synth;
 mod workers;
 
 pub use counts::{Column, Counts};
+pub use diagnose::{HeldOut, StopRule};
 pub use error::Error;
 pub use infer::{Batch, Engine, Gibbs, Info, Init, Ssmf, State, Tiers};
 pub use kernel::Simd;
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};
+pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run};
 pub use synth::{GammaReading, Recipe, Synthetic};
 pub use workers::Workers;
+
+/// The version of this library.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -60,6 +60,11 @@ impl Engine for Gibbs {
         if self.expected { Ok(()) } else { counts.require_whole("gibbs") }
     }
 
+    /// A chain that has just burnt in has not been averaged over: run on for as long again.
+    fn least_iterations(&self) -> usize {
+        2 * self.burn_in as usize
+    }
+
     fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State {
         let (features, observations) = (counts.features(), counts.observations());
         let components = prior.components();

@@ -65,6 +65,11 @@ pub trait Engine: Sync {
     /// Errors if it cannot work on this data.
     fn check(&self, counts: &Counts) -> Result<(), Error>;
 
+    /// Iterations below which the result means nothing yet.
+    fn least_iterations(&self) -> usize {
+        0
+    }
+
     /// The state a run starts from.
     fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State;
 

@@ -44,7 +44,9 @@ pub(crate) fn prefetch(tiles: &[Tile], at: usize) {
     if at < tiles.len() {
         // SAFETY: the address is inside the slice, and a prefetch has no effect but on time.
         unsafe {
-            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(tiles.as_ptr().add(at).cast());
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(
+                tiles.as_ptr().add(at).cast(),
+            );
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

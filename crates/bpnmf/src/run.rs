@@ -1,0 +1,180 @@
+//! The one loop: engine, stop rule, trace, observers. It knows nothing of files or terminals.
+
+use crate::counts::Counts;
+use crate::diagnose::{HeldOut, StopRule};
+use crate::error::Error;
+use crate::infer::{Batch, Engine, State, Tiers};
+use crate::posterior::Posterior;
+use crate::prior::CheckedPrior;
+use crate::random::Key;
+use crate::workers::Workers;
+use std::time::Instant;
+
+/// How long to run and how to judge it.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// The most iterations.
+    pub iterations: usize,
+    /// The seed of every random number.
+    pub seed: u64,
+    /// When to stop before that; `None` for never.
+    pub stop: Option<StopRule>,
+    /// Counts to score every iteration on.
+    pub held_out: Option<HeldOut>,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { iterations: 200, seed: 0, stop: Some(StopRule::default()), held_out: None }
+    }
+}
+
+/// One iteration, as the trace keeps it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct TraceRow {
+    /// From 1.
+    pub iteration: usize,
+    /// Components on in at least 1 % of the columns.
+    pub active: usize,
+    /// Components on anywhere.
+    pub on_anywhere: usize,
+    /// Sites that are on.
+    pub sites_on: u64,
+    /// log p(X | W, H, S).
+    pub log_likelihood: f64,
+    /// log p(X, S, W, H), see [`crate::Info::log_joint`].
+    pub log_joint: f64,
+    /// Held-out log-likelihood per entry, if asked for.
+    pub held_out: Option<f64>,
+    /// How the sites of the mask were decided.
+    pub tiers: Tiers,
+    /// Seconds since the start.
+    pub seconds: f64,
+}
+
+/// Why a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The stop rule was met.
+    Converged,
+    /// The iterations were used up.
+    IterationLimit,
+    /// An observer asked for it.
+    Interrupted,
+    /// There is not a single count: nothing to infer.
+    NoCounts,
+}
+
+impl StopReason {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::IterationLimit => "iteration limit",
+            Self::Interrupted => "interrupted",
+            Self::NoCounts => "no counts",
+        }
+    }
+}
+
+/// Sees every iteration.
+pub trait Observer {
+    /// Called after every iteration; `false` ends the run.
+    fn step(&mut self, row: &TraceRow) -> bool;
+}
+
+/// Any closure is an observer.
+impl<F: FnMut(&TraceRow) -> bool> Observer for F {
+    fn step(&mut self, row: &TraceRow) -> bool {
+        self(row)
+    }
+}
+
+/// What a run leaves behind.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Fit {
+    /// The components.
+    pub posterior: Posterior,
+    /// One row an iteration.
+    pub trace: Vec<TraceRow>,
+    /// Why it ended.
+    pub stop_reason: StopReason,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// The state at the end.
+    pub state: State,
+}
+
+/// Runs `engine` on `counts`.
+///
+/// ```
+/// use bpnmf::*;
+/// let synthetic = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?;
+/// let prior = Prior { components: 30, ..Default::default() }.check()?;
+/// let engine = Gibbs { burn_in: 10, ..Default::default() };
+/// let options = RunOptions { iterations: 20, ..Default::default() };
+/// let fit = run(&engine, &synthetic.counts, &prior, &options, &Workers::serial(), &mut |_: &TraceRow| true)?;
+/// assert_eq!(fit.posterior.dictionary.len(), 20 * fit.posterior.components());
+/// # Ok::<(), Error>(())
+/// ```
+pub fn run(
+    engine: &dyn Engine,
+    counts: &Counts,
+    prior: &CheckedPrior,
+    options: &RunOptions,
+    workers: &Workers,
+    observer: &mut dyn Observer,
+) -> Result<Fit, Error> {
+    if options.iterations == 0 || options.iterations > u32::MAX as usize / 2 {
+        let value = options.iterations as f64;
+        return Err(Error::BadOption { name: "iterations", value, range: "between 1 and 2^31" });
+    }
+    engine.check(counts)?;
+    let key = Key::new(options.seed);
+    let mut state = engine.init(counts, prior, key);
+    let start = Instant::now();
+    let mut trace: Vec<TraceRow> = Vec::new();
+    let (mut objective, mut components) = (Vec::new(), Vec::new());
+    let batch = Batch::all(counts);
+    let mut stop_reason = StopReason::IterationLimit;
+    for iteration in 1..=options.iterations {
+        let info = engine.step(&mut state, &batch, prior, key, workers)?;
+        let row = TraceRow {
+            iteration,
+            active: info.active,
+            on_anywhere: info.on_anywhere,
+            sites_on: info.sites_on,
+            log_likelihood: info.log_likelihood,
+            log_joint: info.log_joint,
+            held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state)),
+            tiers: info.tiers,
+            seconds: start.elapsed().as_secs_f64(),
+        };
+        trace.push(row);
+        objective.push(row.log_joint);
+        components.push(row.active);
+        if !observer.step(&row) {
+            stop_reason = StopReason::Interrupted;
+            break;
+        }
+        if counts.nonzeros() == 0 {
+            stop_reason = StopReason::NoCounts;
+            break;
+        }
+        let may_stop = iteration >= engine.least_iterations();
+        if may_stop && options.stop.is_some_and(|rule| rule.settled(&objective, &components)) {
+            stop_reason = StopReason::Converged;
+            break;
+        }
+    }
+    Ok(Fit {
+        posterior: engine.posterior(&state, counts),
+        trace,
+        stop_reason,
+        seconds: start.elapsed().as_secs_f64(),
+        state,
+    })
+}
