@@ -24,8 +24,9 @@ const COMPACT_DENSITY: f64 = 0.2;
 /// chain of dependent instructions, and only many sites at once keep the processor busy.
 pub(crate) const MOST_COLUMNS: usize = 32;
 
-/// The largest [`Lanes::COLUMNS`].
+/// The largest [`Lanes::COLUMNS`] and [`Lanes::TILES`].
 const MOST_AT_ONCE: usize = 8;
+const MOST_TILES: usize = 2;
 
 /// Covers the 32 bits of u behind the first 32 (2.5e-4 for u in the range below), and the rounding of log u.
 const MARGIN: f32 = 3e-4;
@@ -178,7 +179,7 @@ impl<P: Proposal> Sweep<'_, P> {
 /// How many columns are swept side by side: as many as stay in cache.
 pub(crate) fn columns_side_by_side(counts: &Counts) -> usize {
     let entries = if compact(counts) { counts.nonzeros() / counts.observations() } else { counts.features() };
-    (16_384 / entries.max(1)).clamp(8, MOST_COLUMNS) / 8 * 8
+    (16_384 / entries.max(1)).clamp(8, 32) / 8 * 8
 }
 
 /// Whether columns are swept by their positive entries alone.
@@ -203,8 +204,11 @@ pub(crate) struct Scratch {
     columns: Vec<Work>,
     words: Vec<[[u32; LANES]; 4]>,
     gathered: Vec<Tile>,
+    /// Scores of the tiles at hand, [`MOST_COLUMNS`] for each.
     scores: Vec<Tile>,
     sites: Vec<Sites>,
+    /// Bit c is set when column c has changed since its scores were computed.
+    stale: u32,
 }
 
 dispatch! {
@@ -220,6 +224,12 @@ struct Sites {
     /// Lower and upper bounds of logit(u) - logit(pi).
     low: Tile,
     high: Tile,
+    /// h, negative where the site is on. With parts w h / rate of that sign, s = sum x log(1 + part) is the gain of a
+    /// site that is off, and minus the gain of one that is on.
+    signed_h: Tile,
+    /// A site stays as it is if s, or an upper bound of it, is at most `stay`; it changes if s is above `change`.
+    stay: Tile,
+    change: Tile,
     /// Lanes whose u is too extreme for the bounds.
     untamed: u16,
     /// Lanes that are off and whose h has been drawn.
@@ -249,7 +259,7 @@ fn sweep_columns<P: Proposal, V: Lanes>(
     let side_by_side = columns_side_by_side(job.counts);
     scratch.columns.resize_with(MOST_COLUMNS, Work::default);
     scratch.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
-    scratch.scores.resize(MOST_COLUMNS, Tile::ZERO);
+    scratch.scores.resize(MOST_TILES * MOST_COLUMNS, Tile::ZERO);
     scratch.sites.resize(MOST_COLUMNS, Sites::NONE);
     let mut tiers = Tiers::default();
     let groups = on.chunks_mut(side_by_side * tiles).zip(values.chunks_mut(side_by_side * tiles));
@@ -277,66 +287,116 @@ fn sweep_columns<P: Proposal, V: Lanes>(
                     );
                 }
             }
-            let w = job.dictionary.tile(tile);
-            if compact {
-                for (score, work) in scratch.scores.iter_mut().zip(&scratch.columns[..columns]) {
-                    scores_of_column::<V>(work, w).store(&mut score.0);
-                }
-            } else {
-                let groups = scratch.columns[..columns].chunks(V::COLUMNS);
-                for (works, scores) in groups.zip(scratch.scores.chunks_mut(V::COLUMNS)) {
-                    scores_of_group::<V>(w, works, scores);
-                }
+            let scores = tile % V::TILES * MOST_COLUMNS;
+            if tile % V::TILES == 0 {
+                score_columns::<V>(
+                    job.dictionary,
+                    tile,
+                    tiles,
+                    &scratch.columns[..columns],
+                    &mut scratch.scores,
+                );
+                scratch.stale = 0;
+            }
+            for c in (0..columns).filter(|c| scratch.stale >> c & 1 == 1) {
+                let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
+                score.store(&mut scratch.scores[scores + c].0);
             }
             let lanes = LANES.min(job.dictionary.components() - tile * LANES);
             let (upper, lower) = (&job.odds.upper[tile], &job.odds.lower[tile]);
             for c in 0..columns {
-                let (work, sites) = (&scratch.columns[c], &mut scratch.sites[c]);
                 prefetch(values, c * tiles + tile + 1);
-                sites.take_up::<V>(&scratch.words[c][tile % 4], lanes, upper, lower);
-                if !P::KNOWN {
-                    let score = V::load(&scratch.scores[c].0);
-                    without_h::<V>(job.dictionary, tile, work, score, on[c * tiles + tile], sites);
+                scratch.sites[c].take_up::<V>(&scratch.words[c][tile % 4], lanes, upper, lower);
+            }
+            let mut left = u32::MAX >> (MOST_COLUMNS - columns);
+            while left != 0 {
+                bound_columns::<P, V>(job, first, tile, left, scores, on, values, scratch);
+                let mut again = 0;
+                for c in bits(left) {
+                    let at = c * tiles..(c + 1) * tiles;
+                    let (on, values) = (&mut on[at.clone()], &mut values[at]);
+                    again |= u32::from(carry_out::<P, V>(
+                        job,
+                        first + c,
+                        tile,
+                        c,
+                        on,
+                        values,
+                        scratch,
+                        &mut tiers,
+                    )) << c;
                 }
-            }
-            for c in 0..columns {
-                let (work, sites) = (&scratch.columns[c], &mut scratch.sites[c]);
-                let score = V::load(&scratch.scores[c].0);
-                let at = c * tiles + tile;
-                sites.draw(job.proposal, first + c, tile, on[at], &mut values[at]);
-                with_h::<V>(job.dictionary, tile, work, score, on[at], sites, &values[at]);
-            }
-            for first in (0..columns).step_by(4) {
-                let (on, values) = (&on[first * tiles..], &values[first * tiles..]);
-                single_tiers::<P, V>(job, tile, first, 4.min(columns - first), on, values, tiles, scratch);
-            }
-            for c in 0..columns {
-                let at = c * tiles..(c + 1) * tiles;
-                let (on, values) = (&mut on[at.clone()], &mut values[at]);
-                decide::<P, V>(job, first + c, tile, c, on, values, scratch, &mut tiers);
+                // A column that has changed has new scores for the sites that come after.
+                left = again;
+                for c in bits(left) {
+                    let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
+                    score.store(&mut scratch.scores[scores + c].0);
+                }
             }
         }
     }
     tiers
 }
 
-/// sum over f of R_f W_fk for sixteen components and up to `COLUMNS` columns.
+/// Scores, sum over f of R_f W_fk, of the tiles from `tile` on that are handled together, for all columns.
 #[inline(always)]
-fn scores_of_group<V: Lanes>(tile: &[Tile], columns: &[Work], scores: &mut [Tile]) {
-    // Columns beyond the last repeat the first: their scores are not read.
-    let mut ratios = [&flat(&columns[0].ratio)[..tile.len()]; MOST_AT_ONCE];
-    for (ratios, work) in ratios.iter_mut().zip(columns) {
-        *ratios = &flat(&work.ratio)[..tile.len()];
+fn score_columns<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    tiles: usize,
+    columns: &[Work],
+    scores: &mut [Tile],
+) {
+    let (first, second) = scores.split_at_mut(MOST_COLUMNS);
+    let w = dictionary.tile(tile);
+    if columns[0].compact {
+        for (score, work) in first.iter_mut().zip(columns) {
+            scores_of_column::<V>(work, w).store(&mut score.0);
+        }
+        if V::TILES == 2 && tile + 1 < tiles {
+            for (score, work) in second.iter_mut().zip(columns) {
+                scores_of_column::<V>(work, dictionary.tile(tile + 1)).store(&mut score.0);
+            }
+        }
+        return;
     }
-    let mut sums = [V::splat(0.0); MOST_AT_ONCE];
-    for (f, w) in tile.iter().enumerate() {
-        let w = V::load(&w.0);
+    // An odd last tile is its own neighbour.
+    let next = dictionary.tile((tile + V::TILES - 1).min(tiles - 1));
+    let groups = columns.chunks(V::COLUMNS);
+    let outs = first.chunks_mut(V::COLUMNS).zip(second.chunks_mut(V::COLUMNS));
+    for (columns, (first, second)) in groups.zip(outs) {
+        scores_of_group::<V>([w, next], columns, [first, second]);
+    }
+}
+
+/// The scores of one or two tiles for up to `COLUMNS` columns.
+#[inline(always)]
+fn scores_of_group<V: Lanes>(
+    tiles: [&[Tile]; MOST_TILES],
+    columns: &[Work],
+    scores: [&mut [Tile]; MOST_TILES],
+) {
+    let features = tiles[0].len();
+    let second = &tiles[1][..features];
+    // Columns beyond the last repeat the first: their scores are not read.
+    let mut ratios = [&flat(&columns[0].ratio)[..features]; MOST_AT_ONCE];
+    for (ratios, work) in ratios.iter_mut().zip(columns) {
+        *ratios = &flat(&work.ratio)[..features];
+    }
+    let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; MOST_TILES];
+    for (f, w) in tiles[0].iter().enumerate() {
+        let w = [V::load(&w.0), V::load(&second[f].0)];
         for c in 0..V::COLUMNS {
-            sums[c] = V::splat(ratios[c][f]).mul_add(w, sums[c]);
+            let ratio = V::splat(ratios[c][f]);
+            for i in 0..V::TILES {
+                sums[i][c] = ratio.mul_add(w[i], sums[i][c]);
+            }
         }
     }
-    for c in 0..V::COLUMNS {
-        sums[c].store(&mut scores[c].0);
+    for (sums, scores) in sums.iter().zip(scores).take(V::TILES) {
+        for c in 0..V::COLUMNS {
+            sums[c].store(&mut scores[c].0);
+        }
     }
 }
 
@@ -378,6 +438,9 @@ impl Sites {
     const NONE: Self = Self {
         low: Tile::ZERO,
         high: Tile::ZERO,
+        signed_h: Tile::ZERO,
+        stay: Tile::ZERO,
+        change: Tile::ZERO,
         untamed: 0,
         drawn: 0,
         rest: 0,
@@ -428,73 +491,86 @@ impl Sites {
             values.0[lane] = proposal.draw(t, tile * LANES + lane);
         }
     }
-
-    /// Whether single precision means anything for a lane.
-    #[inline(always)]
-    fn trusts(&self, work: &Work, lane: usize) -> bool {
-        !work.wild & (work.total > 0.0) & (self.untamed >> lane & 1 == 0)
-    }
-
-    /// Bounds of the threshold of a lane.
-    #[inline(always)]
-    fn thresholds(&self, lane: usize, cost: f32) -> (f32, f32) {
-        (self.low.0[lane] + cost * (1.0 - ROUNDING), self.high.0[lane] + cost * (1.0 + ROUNDING))
-    }
 }
 
-/// The open lanes of up to four columns, one bit each. A single loop over all of them lets the processor work on
-/// several sites at once.
+/// The open lanes of up to four columns for which single precision means something, one bit each. A single loop over
+/// all of them lets the processor work on several sites at once.
 #[inline(always)]
-fn open_lanes(sites: &[Sites]) -> u64 {
+fn open_lanes(works: &[Work], sites: &[Sites]) -> u64 {
     let mut open = 0;
-    for (c, sites) in sites.iter().enumerate() {
-        open |= u64::from(sites.open()) << (c * LANES);
+    for (c, (work, sites)) in works.iter().zip(sites).enumerate() {
+        open |= u64::from(sites.open() & sites.trusted(work)) << (c * LANES);
     }
     open
 }
 
-/// The tiers for single sites on all open lanes of a tile in `columns` columns from `from` on.
+/// The positions of the bits of `mask`, increasing.
 #[inline(always)]
-fn single_tiers<P: Proposal, V: Lanes>(
+fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        (mask != 0).then(|| {
+            let bit = mask.trailing_zeros() as usize;
+            mask &= mask - 1;
+            bit
+        })
+    })
+}
+
+/// All tiers but the exact rule, on the sites of a tile that are left in the columns of `left`.
+#[inline(always)]
+fn bound_columns<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
+    first: usize,
     tile: usize,
-    from: usize,
-    columns: usize,
+    left: u32,
+    scores: usize,
     on: &[u16],
-    values: &[Tile],
-    stride: usize,
+    values: &mut [Tile],
     scratch: &mut Scratch,
 ) {
-    let Scratch { columns: works, sites, gathered, .. } = scratch;
-    let (works, sites) = (&works[from..from + columns], &mut sites[from..from + columns]);
-    let mut open = open_lanes(sites);
-    while open != 0 {
-        let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
-        open &= open - 1;
-        let at = c * stride + tile;
-        block_jensen::<V>(
-            job.dictionary,
-            tile,
-            lane,
-            &works[c],
-            on[at],
-            &values[at],
-            &mut sites[c],
-            gathered,
-        );
+    let dictionary = job.dictionary;
+    let tiles = dictionary.components().div_ceil(LANES);
+    let Scratch { columns: works, sites, scores: all_scores, gathered, .. } = scratch;
+    if !P::KNOWN {
+        for c in bits(left) {
+            let score = V::load(&all_scores[scores + c].0);
+            without_h::<V>(dictionary, tile, &works[c], score, on[c * tiles + tile], &mut sites[c]);
+        }
     }
-    let mut open = open_lanes(sites);
-    while open != 0 {
-        let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
-        open &= open - 1;
-        let at = c * stride + tile;
-        logarithms::<V>(job.dictionary, tile, lane, &works[c], on[at], &values[at], &mut sites[c], gathered);
+    for c in bits(left) {
+        let at = c * tiles + tile;
+        sites[c].draw(job.proposal, first + c, tile, on[at], &mut values[at]);
+        let score = V::load(&all_scores[scores + c].0);
+        with_h::<V>(dictionary, tile, &works[c], score, on[at], &mut sites[c], &values[at]);
+    }
+    for (i, (works, sites)) in works.chunks(4).zip(sites.chunks_mut(4)).enumerate() {
+        if left >> (4 * i) & 15 == 0 {
+            continue;
+        }
+        let mut open = open_lanes(works, sites);
+        while open != 0 {
+            let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
+            open &= open - 1;
+            block_jensen::<V>(dictionary, tile, lane, &works[c], &mut sites[c], gathered);
+        }
+    }
+    for (i, (works, sites)) in works.chunks(4).zip(sites.chunks_mut(4)).enumerate() {
+        if left >> (4 * i) & 15 == 0 {
+            continue;
+        }
+        let mut open = open_lanes(works, sites);
+        while open != 0 {
+            let (c, lane) = (open.trailing_zeros() as usize / LANES, open.trailing_zeros() as usize % LANES);
+            open &= open - 1;
+            logarithms::<V>(dictionary, tile, lane, &works[c], &mut sites[c], gathered);
+        }
     }
 }
 
-/// Carries out the decisions for a tile of one column, in the order of its sites.
+/// Carries out the decisions for a tile of one column in the order of its sites, up to the first that changes. Whether
+/// sites are left after that one.
 #[inline(always)]
-fn decide<P: Proposal, V: Lanes>(
+fn carry_out<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
     t: usize,
     tile: usize,
@@ -503,67 +579,53 @@ fn decide<P: Proposal, V: Lanes>(
     values: &mut [Tile],
     scratch: &mut Scratch,
     tiers: &mut Tiers,
-) {
-    loop {
-        let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
-        let status = on[tile];
-        let rest = sites.rest;
-        let mut forced = 0;
-        let mut pending = sites.open() | sites.changes;
-        if work.total > 0.0 && work.active <= 1 {
-            // The only component cannot go off; if there is none, the next one must come on.
-            forced = if work.active == 1 { status & rest } else { rest & rest.wrapping_neg() };
-            pending = if work.active == 1 { pending & !forced } else { forced };
-        }
-        let mut settled = rest;
-        let mut exact = 0;
-        while pending != 0 {
-            let lane = pending.trailing_zeros() as usize;
-            let bit = pending & pending.wrapping_neg();
-            pending &= !bit;
-            let k = tile * LANES + lane;
-            let sites = &mut scratch.sites[c];
-            let changes = if forced & bit != 0 {
-                if !P::KNOWN && sites.drawn & bit == 0 {
-                    values[tile].0[lane] = job.proposal.draw(t, k);
-                    sites.drawn |= bit;
-                }
-                true
-            } else if sites.changes & bit != 0 {
-                true
-            } else {
-                exact += 1;
-                exact_rule(job, t, k, &scratch.columns[c], on, values, &mut scratch.gathered)
-                    != (status & bit != 0)
-            };
-            if changes {
-                flip::<P, V>(job, k, c, on, values, scratch, tiers);
-                settled = rest & (bit | (bit - 1));
-                break;
-            }
-        }
-        let sites = &mut scratch.sites[c];
-        let by = |mask: u16| u64::from((mask & settled & !forced).count_ones());
-        tiers.forced += u64::from((forced & settled).count_ones());
-        tiers.h_free += by(sites.h_free);
-        tiers.linear += by(sites.linear);
-        tiers.jensen += by(sites.jensen);
-        tiers.block_jensen += by(sites.block_jensen);
-        tiers.logarithms += by(sites.logarithms);
-        tiers.exact += exact;
-        sites.rest = rest & !settled;
-        if sites.rest == 0 {
-            return;
-        }
-        let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
-        let work = &scratch.columns[c];
-        if !P::KNOWN {
-            without_h::<V>(job.dictionary, tile, work, score, on[tile], sites);
-        }
-        sites.draw(job.proposal, t, tile, on[tile], &mut values[tile]);
-        with_h::<V>(job.dictionary, tile, work, score, on[tile], sites, &values[tile]);
-        single_tiers::<P, V>(job, tile, c, 1, on, values, 0, scratch);
+) -> bool {
+    let (work, sites) = (&scratch.columns[c], &scratch.sites[c]);
+    let status = on[tile];
+    let rest = sites.rest;
+    let mut forced = 0;
+    let mut pending = sites.open() | sites.changes;
+    if work.total > 0.0 && work.active <= 1 {
+        // The only component cannot go off; if there is none, the next one must come on.
+        forced = if work.active == 1 { status & rest } else { rest & rest.wrapping_neg() };
+        pending = if work.active == 1 { pending & !forced } else { forced };
     }
+    let mut settled = rest;
+    while pending != 0 {
+        let lane = pending.trailing_zeros() as usize;
+        let bit = pending & pending.wrapping_neg();
+        pending &= !bit;
+        let k = tile * LANES + lane;
+        let sites = &mut scratch.sites[c];
+        let changes = if forced & bit != 0 {
+            if !P::KNOWN && sites.drawn & bit == 0 {
+                values[tile].0[lane] = job.proposal.draw(t, k);
+                sites.drawn |= bit;
+            }
+            true
+        } else if sites.changes & bit != 0 {
+            true
+        } else {
+            tiers.exact += 1;
+            exact_rule(job, t, k, &scratch.columns[c], on, values, &mut scratch.gathered)
+                != (status & bit != 0)
+        };
+        if changes {
+            flip::<P, V>(job, k, c, on, values, scratch, tiers);
+            settled = rest & (bit | (bit - 1));
+            break;
+        }
+    }
+    let sites = &mut scratch.sites[c];
+    let by = settled & !forced;
+    tiers.forced += u64::from((forced & settled).count_ones());
+    tiers.h_free += u64::from((sites.h_free & by).count_ones());
+    tiers.linear += u64::from((sites.linear & by).count_ones());
+    tiers.jensen += u64::from((sites.jensen & by).count_ones());
+    tiers.block_jensen += u64::from((sites.block_jensen & by).count_ones());
+    tiers.logarithms += u64::from((sites.logarithms & by).count_ones());
+    sites.rest = rest & !settled;
+    sites.rest != 0
 }
 
 /// The tier that needs no h, for sites that are off.
@@ -610,13 +672,20 @@ fn with_h<V: Lanes>(
     let stays_on = status & e_low.gt(threshold_high);
     sites.linear = (stays_off | stays_on) & trusted;
 
+    let zero = V::splat(0.0);
+    let slack = V::select(status, V::splat(8e-5), V::splat(8e-6)).add(V::splat(2.0 * work.error));
+    let surely = threshold_low.sub(threshold_low.max(zero.sub(threshold_low)).mul(slack));
+    let hardly = threshold_high.add(threshold_high.max(zero.sub(threshold_high)).mul(slack));
+    V::select(status, zero.sub(h), h).store(&mut sites.signed_h.0);
+    V::select(status, zero.sub(hardly), surely).store(&mut sites.stay.0);
+    V::select(status, zero.sub(surely), hardly).store(&mut sites.change.0);
+
     let total = V::splat(work.total as f32);
-    let share = V::select(status, V::splat(0.0).sub(e_low), e_high).mul(V::splat(work.inverse_total));
+    let share = V::select(status, zero.sub(e_low), e_high).mul(V::splat(work.inverse_total));
     let gain = total.mul(share.ln_1p());
-    let stays_off = !status & gain.mul(V::splat(1.0 + 2e-6)).le(threshold_low);
-    let stays_on = status & gain.mul(V::splat(-1.0 + 2e-5)).gt(threshold_high) & share.gt(V::splat(-SHARE));
+    let stays = gain.le(V::select(status, zero.sub(hardly), surely)) & share.gt(V::splat(-SHARE));
     // Without counts the gain is zero, which the linear bound has said already.
-    sites.jensen = (stays_off | stays_on) & trusted & !sites.linear;
+    sites.jensen = stays & trusted & !sites.linear;
 }
 
 /// Jensen over sixteen blocks of features.
@@ -626,26 +695,20 @@ fn block_jensen<V: Lanes>(
     tile: usize,
     lane: usize,
     work: &Work,
-    status: u16,
-    values: &Tile,
     sites: &mut Sites,
     gathered: &mut Vec<Tile>,
 ) {
-    let h = values.0[lane];
-    let (low, high) = sites.thresholds(lane, h * dictionary.sum_tile(tile).0[lane]);
     let w = work.component(dictionary, tile * LANES + lane, gathered);
     let mut sum = V::splat(0.0);
     for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
         sum = V::load(&r.0).mul_add(V::load(w), sum);
     }
-    let is_on = status >> lane & 1 == 1;
-    let scale = h * if is_on { work.error - 1.0 } else { work.error + 1.0 };
+    let h = sites.signed_h.0[lane];
+    let scale = h + work.error * h.abs();
     let share = sum.mul(V::splat(scale)).mul(V::load(&work.block_inverses));
     let gain = V::load(&work.block_totals).mul(share.ln_1p()).sum();
-    let stays_on = (-gain * (1.0 - 2e-5) > high) & (share.le(V::splat(-SHARE)) == 0);
-    let stays_off = gain * (1.0 + 4e-6) <= low;
-    let stays = if is_on { stays_on } else { stays_off };
-    sites.block_jensen |= u16::from(stays & sites.trusts(work, lane)) << lane;
+    let stays = (gain <= sites.stay.0[lane]) & (share.le(V::splat(-SHARE)) == 0);
+    sites.block_jensen |= u16::from(stays) << lane;
 }
 
 /// Logarithms in single precision.
@@ -655,28 +718,23 @@ fn logarithms<V: Lanes>(
     tile: usize,
     lane: usize,
     work: &Work,
-    status: u16,
-    values: &Tile,
     sites: &mut Sites,
     gathered: &mut Vec<Tile>,
 ) {
-    let h = values.0[lane];
-    let (low, high) = sites.thresholds(lane, h * dictionary.sum_tile(tile).0[lane]);
     let w = work.component(dictionary, tile * LANES + lane, gathered);
-    let is_on = status >> lane & 1 == 1;
-    let h_lanes = V::splat(if is_on { -h } else { h });
+    let h = V::splat(sites.signed_h.0[lane]);
     let (mut sum, mut least) = (V::splat(0.0), V::splat(0.0));
     for ((x, inverse), w) in work.x_shadow.iter().zip(&work.inverse).zip(w.chunks_exact(LANES)) {
-        let part = V::load(w).mul(h_lanes).mul(V::load(&inverse.0));
+        let part = V::load(w).mul(h).mul(V::load(&inverse.0));
         least = least.min(part);
         sum = V::load(&x.0).mul_add(part.ln_1p(), sum);
     }
-    let gain = if is_on { -sum.sum() } else { sum.sum() };
-    let slack = gain * if is_on { work.error + 4e-5 } else { work.error + 4e-6 };
-    let (goes_off, goes_on) = (gain + slack <= low, gain - slack > high);
-    let decided = (goes_off | goes_on) & (least.le(V::splat(-SHARE)) == 0) & sites.trusts(work, lane);
-    sites.logarithms |= u16::from(decided) << lane;
-    sites.changes |= u16::from(decided & (goes_on != is_on)) << lane;
+    let gain = sum.sum();
+    let sound = least.le(V::splat(-SHARE)) == 0;
+    let stays = (gain <= sites.stay.0[lane]) & sound;
+    let changes = (gain > sites.change.0[lane]) & sound;
+    sites.logarithms |= u16::from(stays | changes) << lane;
+    sites.changes |= u16::from(changes) << lane;
 }
 
 /// The rule itself, in double precision: whether the site is on.
@@ -726,6 +784,7 @@ fn flip<P: Proposal, V: Lanes>(
         work.rebuild::<V>(job.dictionary, ActiveColumn { on, values: flat(values) });
     }
     work.refresh::<V>();
+    scratch.stale |= 1 << c;
     tiers.flips += 1;
 }
 

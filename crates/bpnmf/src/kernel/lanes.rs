@@ -11,6 +11,8 @@ use core::arch::x86_64::*;
 pub(crate) trait Lanes: Copy {
     /// How many columns are swept side by side: as many as there are accumulators to keep the multipliers busy.
     const COLUMNS: usize;
+    /// How many tiles of components are scored at once, likewise.
+    const TILES: usize;
 
     fn splat(value: f32) -> Self;
     /// Reads sixteen values from `at`; panics if there are fewer.
@@ -48,7 +50,7 @@ pub(crate) trait Lanes: Copy {
     fn ln_near_one(self) -> Self {
         const P: [f32; 8] = [
             -0.500_000_6,
-            0.333_335_49,
+            0.333_335_5,
             -0.249_934_42,
             0.199_770_78,
             -0.168_228_12,
@@ -104,6 +106,7 @@ impl Plain {
 
 impl Lanes for Plain {
     const COLUMNS: usize = 4;
+    const TILES: usize = 1;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
@@ -210,6 +213,7 @@ pub(crate) struct Avx512(__m512);
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
     const COLUMNS: usize = 8;
+    const TILES: usize = 2;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
@@ -331,6 +335,7 @@ impl Avx2 {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx2 {
     const COLUMNS: usize = 4;
+    const TILES: usize = 1;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
