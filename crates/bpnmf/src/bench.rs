@@ -5,7 +5,12 @@ use crate::infer::activations::Activations;
 use crate::infer::mask::{Known, Scratch, Sweep, Tiers, sweep, sweep_plainly};
 use crate::infer::state::State;
 use crate::kernel::Simd;
-use crate::random::{Key, Site};
+use crate::random::{Key, Site, Stream};
+
+/// A stream of random numbers for making up data.
+pub fn stream(seed: u64) -> Stream {
+    Key::new(seed).stream(Site::Synthesis, 0, 0, 0)
+}
 
 /// A mask sweep that can be repeated from the same state, with every H in place.
 pub struct MaskSweep<'a> {

@@ -8,7 +8,7 @@ use super::dictionary::Dictionary;
 use super::mask::{MOST_COLUMNS, Proposal, Scratch, Sweep, Tiers, compact, sweep};
 use super::work::Work;
 use crate::counts::Counts;
-use crate::kernel::exact::{add_product, dot, dot_at, sum_x_ln, sum_x_ln_at};
+use crate::kernel::exact::{dot, dot_at, sum_x_ln, sum_x_ln_at};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat};
 use crate::random::Site;
 use crate::special::ln;
@@ -312,18 +312,43 @@ fn add_up_tile<V: Lanes>(
     activations: &Activations,
     done: &[Allocated],
 ) {
-    for (t, column) in columns.zip(done) {
-        let active = activations.column(t);
-        for lane in ones(&active.on[tile..tile + 1]) {
-            let h = f64::from(active.values[tile * LANES + lane]);
-            let sums = &mut rows[lane * features..][..features];
-            if column.work.compact {
+    if done[0].work.compact {
+        for (t, column) in columns.zip(done) {
+            let active = activations.column(t);
+            for lane in ones(&active.on[tile..tile + 1]) {
+                let h = f64::from(active.values[tile * LANES + lane]);
+                let sums = &mut rows[lane * features..][..features];
                 for (&f, &ratio) in column.work.rows.iter().zip(&column.ratio) {
                     sums[f as usize] += ratio * h;
                 }
-            } else {
-                add_product(sums, &column.ratio, h);
             }
+        }
+        return;
+    }
+    // A few features of all columns stay in the first cache while all components pass, their sums in registers.
+    const WIDTH: usize = 64;
+    for from in (0..features).step_by(WIDTH) {
+        let width = WIDTH.min(features - from);
+        for (lane, row) in rows.chunks_mut(features).enumerate() {
+            let mut sums = [0.0; WIDTH];
+            sums[..width].copy_from_slice(&row[from..from + width]);
+            for (t, column) in columns.clone().zip(done) {
+                let active = activations.column(t);
+                if active.on[tile] >> lane & 1 == 0 {
+                    continue;
+                }
+                let h = f64::from(active.values[tile * LANES + lane]);
+                if let Ok(ratio) = <&[f64; WIDTH]>::try_from(&column.ratio[from..from + width]) {
+                    for i in 0..WIDTH {
+                        sums[i] += ratio[i] * h;
+                    }
+                } else {
+                    for (sum, &ratio) in sums.iter_mut().zip(&column.ratio[from..from + width]) {
+                        *sum += ratio * h;
+                    }
+                }
+            }
+            row[from..from + width].copy_from_slice(&sums[..width]);
         }
     }
 }

@@ -1,0 +1,71 @@
+//! How the program fails: one sentence for a person and an exit code for a script.
+
+use std::io;
+use std::process::ExitCode;
+
+/// Why the program ends without having done what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The request or the data is wrong: exit code 2.
+    Request(String),
+    /// Everything else: exit code 1.
+    Other(String),
+    /// Whoever read our output has seen enough: not a failure at all.
+    ReaderGone,
+}
+
+impl Failure {
+    /// Prints the sentence and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        let (sentence, code) = match self {
+            Self::Request(sentence) => (sentence, 2),
+            Self::Other(sentence) => (sentence, 1),
+            Self::ReaderGone => return ExitCode::SUCCESS,
+        };
+        eprintln!("error: {sentence}");
+        ExitCode::from(code)
+    }
+
+    /// An error of the system while printing to stdout.
+    pub(crate) fn printing(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::ReaderGone,
+            _ => Self::Other(format!("could not print the result: {error}")),
+        }
+    }
+
+    /// An input file that cannot be used.
+    pub(crate) fn reading(error: bpnmf_io::Error) -> Self {
+        Self::Request(error.to_string())
+    }
+
+    /// An output file that cannot be written.
+    pub(crate) fn writing(error: bpnmf_io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// An error of the library, told in the names of the command line.
+impl From<bpnmf::Error> for Failure {
+    fn from(error: bpnmf::Error) -> Self {
+        use bpnmf::Error::{BadOption, BadPrior, Threads};
+        match error {
+            Threads { .. } => Self::Other(error.to_string()),
+            BadPrior { name, value, range } | BadOption { name, value, range } => {
+                Self::Request(format!("{} is {value}: it must be {range}", flag(name)))
+            }
+            _ => Self::Request(error.to_string()),
+        }
+    }
+}
+
+/// The flag behind a name of the library.
+fn flag(name: &str) -> String {
+    match name {
+        "K" => "--components".to_owned(),
+        "kappa" => "--step-power".to_owned(),
+        "t0" => "--step-offset".to_owned(),
+        "held-out fraction" => "--held-out".to_owned(),
+        name => format!("--{name}"),
+    }
+}
