@@ -3,9 +3,9 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
-/// Finds the parts a matrix of counts is made of, how many there are, and when each is on.
+/// Finds the parts a matrix of counts is made of, how many there are, and when each is on
 #[derive(Debug, Parser)]
-#[command(name = "bpnmf", version, about, after_help = TOP_EXAMPLES)]
+#[command(name = "bpnmf", version, after_help = TOP_EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -21,11 +21,8 @@ Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Fit the model to a matrix of counts
     Fit(Box<FitArgs>),
-    /// Write synthetic counts with known parts
     Synth(SynthArgs),
-    /// Make up a tune, count its sounds and find its notes; needs no files
     Demo(DemoArgs),
 }
 
@@ -43,7 +40,7 @@ Written to the output folder:
   trace.csv     one row an iteration
   names.json    the names of features and observations, if the input has them";
 
-/// Fit the model to a matrix of counts.
+/// Find the parts of a matrix of counts
 ///
 /// INPUT is a .npy, .npz, .csv, .tsv, .txt or .mtx file (the text formats also with .gz after it): dense or sparse,
 /// rows are features and columns are observations. Parts that are on in at least 1 % of the observations count.
@@ -205,7 +202,9 @@ Written to the output folder:
   truth.npz  what they were drawn from: W, H, S, pi, and n_components, the number of
              parts that are on in at least 1 % of the observations";
 
-/// Write synthetic counts with known parts, by the recipe of section 4.1 of the paper.
+/// Write synthetic counts with known parts
+///
+/// They are drawn by the recipe of section 4.1 of the paper.
 #[derive(Debug, Args)]
 #[command(after_long_help = SYNTH_EXAMPLES, after_help = "More, with examples: bpnmf synth --help")]
 pub(crate) struct SynthArgs {
@@ -241,15 +240,15 @@ pub(crate) struct SynthArgs {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   bpnmf demo
-  bpnmf demo --seed 5
+  bpnmf demo --seed 2         another tune
   bpnmf demo --out demo       also keep the counts, the truth and the result";
 
-/// Make up a tune, count its sounds, and find its notes: how many, which, and when each is played.
+/// Make up a tune, count its sounds and find its notes; needs no files
 ///
 /// The program is told neither the notes nor their number. It takes some seconds and writes nothing unless --out is
 /// given.
 #[derive(Debug, Args)]
-#[command(after_help = DEMO_EXAMPLES)]
+#[command(after_long_help = DEMO_EXAMPLES, after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
     /// Keep the counts, the truth and the result in this folder
     #[arg(long, short, value_name = "DIR")]

@@ -52,6 +52,7 @@ impl From<bpnmf::Error> for Failure {
         match error {
             Threads { .. } => Self::Other(error.to_string()),
             BadPrior { name, value, range } | BadOption { name, value, range } => {
+                let range = range.trim_end_matches(" components");
                 Self::Request(format!("{} is {value}: it must be {range}", flag(name)))
             }
             _ => Self::Request(error.to_string()),

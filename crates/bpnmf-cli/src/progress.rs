@@ -1,9 +1,9 @@
 //! What is seen while a run goes on: a line on a terminal, JSON for a program, or nothing. Knows no files.
 
+use crate::text;
 use bpnmf::TraceRow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
@@ -36,29 +36,25 @@ pub(crate) struct Progress {
     mode: Mode,
     iterations: usize,
     bar: ProgressBar,
-    /// The time at the end of the last few iterations: early ones are slow and say little about the rest.
-    recent: VecDeque<f64>,
+    /// Seconds from the start to the end of each iteration.
+    times: Vec<f64>,
     reader_gone: bool,
 }
-
-/// How many iterations the time left is judged by.
-const RECENT: usize = 12;
 
 impl Progress {
     /// For a run of at most `iterations`.
     pub(crate) fn new(mode: Mode, iterations: usize) -> Self {
         let bar = match mode {
-            Mode::Terminal => ProgressBar::with_draw_target(
-                Some(iterations as u64),
-                ProgressDrawTarget::stderr_with_hz(8),
-            ),
+            Mode::Terminal => {
+                ProgressBar::with_draw_target(Some(iterations as u64), ProgressDrawTarget::stderr_with_hz(8))
+            }
             Mode::Silent | Mode::Json => ProgressBar::hidden(),
         };
-        let style = ProgressStyle::with_template("{bar:24} {pos}/{len}  {wide_msg}")
+        let style = ProgressStyle::with_template("{bar:10}  {wide_msg}")
             .expect("a template without errors")
             .progress_chars("━━─");
         bar.set_style(style);
-        Self { mode, iterations, bar, recent: VecDeque::from([0.0]), reader_gone: false }
+        Self { mode, iterations, bar, times: vec![0.0], reader_gone: false }
     }
 
     /// A line before the first iteration, for a person.
@@ -113,16 +109,17 @@ impl Progress {
     }
 
     fn message(&mut self, row: &TraceRow) -> String {
-        self.recent.push_back(row.seconds);
-        if self.recent.len() > RECENT {
-            self.recent.pop_front();
-        }
-        let spent = row.seconds - self.recent[0];
-        let left = spent / (self.recent.len() - 1) as f64 * (self.iterations - row.iteration) as f64;
+        self.times.push(row.seconds);
+        // The later half of the run so far: the first iterations are slow and say little about the rest.
+        let (now, middle) = (row.iteration, row.iteration / 2);
+        let pace = (row.seconds - self.times[middle]) / (now - middle) as f64;
+        let left = pace * (self.iterations - now) as f64;
         let held_out = row.held_out.map_or_else(String::new, |score| format!("  held out {score:.4}"));
         format!(
-            "{} parts  objective {:.6e}{held_out}  {}, at most {} left",
-            row.active,
+            "{}/{}  {}  objective {:.5e}  {}, at most {} left{held_out}",
+            row.iteration,
+            self.iterations,
+            text::plural(row.active, "part", "parts"),
             row.log_joint,
             clock(row.seconds),
             clock(left)

@@ -14,8 +14,9 @@ const PICTURE: usize = 50;
 /// What the sampler is given.
 pub(super) fn opening(tune: &Tune, components: usize) -> String {
     format!(
-        "A made-up tune: how often each of {PITCHES} pitches was heard at {MOMENTS} moments, {} counts in all.\n\
-         The sampler may use up to {components} parts. It is told neither the notes nor their number.\n\n",
+        "A made-up tune: how often each of {PITCHES} pitches was heard at {MOMENTS} moments,\n\
+         {} counts in all. The sampler may use up to {components} parts; it is told\n\
+         neither the notes nor their number.\n\n",
         text::grouped(tune.counts.total() as usize),
     )
 }
@@ -35,7 +36,7 @@ pub(super) fn findings(tune: &Tune, fit: &Fit) -> String {
         text::plural(fit.trace.len(), "iteration", "iterations"),
         text::duration(fit.seconds),
     );
-    page.push_str(" part  share  strongest     when it sounds: as found, and below as it was played\n");
+    page.push_str(" part  share  strongest     when it sounds: as found, below as played\n");
     for (k, partner) in partners.iter().enumerate() {
         let strongest: Vec<String> = top_features(posterior, k, 3).into_iter().map(pitch_name).collect();
         let course = &posterior.activations[k * MOMENTS..][..MOMENTS];
@@ -74,16 +75,15 @@ pub(super) fn findings(tune: &Tune, fit: &Fit) -> String {
 pub(super) fn what_next(folder: Option<&Folder>) -> String {
     match folder {
         Some(folder) => format!(
-            "Counts, truth and result are in {path}.\n\
-             Try next:\n  \
-             bpnmf fit {path}/X.npy --out again     the same counts, the fast engine\n  \
-             bpnmf fit your-counts.csv --out result    your own, rows are features\n",
+            "Counts, truth and result are in {path}. Try next:\n\n  \
+             bpnmf fit {path}/X.npy --out again         the same counts, the fast engine\n  \
+             bpnmf fit your-counts.csv --out result  your own counts, rows are features\n",
             path = folder.path().display()
         ),
-        None => "Try next:\n  \
-             bpnmf demo --seed 5                       another tune\n  \
-             bpnmf demo --out demo                     keep the counts, the truth and the result\n  \
-             bpnmf fit your-counts.csv --out result    your own counts, rows are features\n"
+        None => "Try next:\n\n  \
+             bpnmf demo --seed 2                     another tune\n  \
+             bpnmf demo --out demo                   keep counts, truth and result\n  \
+             bpnmf fit your-counts.csv --out result  your own counts, rows are features\n"
             .to_owned(),
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::args::{EngineName, FitArgs, InitName, PresetName, PriorName, SimdName};
 use crate::failure::Failure;
-use bpnmf::{CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Simd, Ssmf, StopRule, Workers};
+use bpnmf::{
+    CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Simd, Ssmf, StopRule, Workers,
+};
 
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;

@@ -32,6 +32,7 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         feature_names: table.feature_names,
         observation_names: table.observation_names,
     };
+    let density = table.counts.density();
     let counts = config.meet(table.counts, args)?;
     folder.check_writable()?;
 
@@ -42,7 +43,7 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         source.path,
         text::grouped(source.features),
         text::grouped(source.observations),
-        text::significant(100.0 * counts.density(), 2),
+        text::significant(100.0 * density, 2),
     ));
     interrupt::listen()?;
     let mut observer = |row: &TraceRow| {

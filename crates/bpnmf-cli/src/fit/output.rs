@@ -108,8 +108,7 @@ impl Results<'_> {
         ];
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
         write_text(folder, "trace.csv", &trace_table(&self.fit.trace))?;
-        let (feature_names, observation_names) =
-            (&self.source.feature_names, &self.source.observation_names);
+        let (feature_names, observation_names) = (&self.source.feature_names, &self.source.observation_names);
         if feature_names.is_some() || observation_names.is_some() {
             let names = json!({ "features": feature_names, "observations": observation_names });
             write_text(folder, "names.json", &pretty(&names))?;

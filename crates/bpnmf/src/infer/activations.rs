@@ -27,6 +27,20 @@ impl<'a> ActiveColumn<'a> {
     pub(crate) fn iter(self) -> impl Iterator<Item = (usize, f32)> + 'a {
         ones(self.on).map(move |k| (k, self.values[k]))
     }
+
+    /// The same, into a list that is there already.
+    #[inline(always)]
+    pub(crate) fn list(self, parts: &mut Vec<(usize, f32)>) {
+        parts.clear();
+        for (tile, (&word, values)) in self.on.iter().zip(self.values.chunks_exact(LANES)).enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                let lane = rest.trailing_zeros() as usize % LANES;
+                rest &= rest - 1;
+                parts.push((tile * LANES + lane, values[lane]));
+            }
+        }
+    }
 }
 
 /// The positions of the bits that are set, increasing.

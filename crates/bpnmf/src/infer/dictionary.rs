@@ -64,8 +64,8 @@ impl Dictionary {
 
     /// W_.k padded with zeros to whole tiles.
     #[inline(always)]
-    pub(crate) fn padded_row(&self, k: usize) -> &[f32] {
-        flat(&self.rows[k * self.row_tiles..][..self.row_tiles])
+    pub(crate) fn row_tiles(&self, k: usize) -> &[Tile] {
+        &self.rows[k * self.row_tiles..][..self.row_tiles]
     }
 
     /// All rows for writing, each padded; call [`Self::settle`] afterwards.

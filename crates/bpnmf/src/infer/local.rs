@@ -6,9 +6,8 @@
 use super::activations::{Activations, ActiveColumn, ones};
 use super::dictionary::Dictionary;
 use super::mask::{MOST_COLUMNS, Proposal, Scratch, Sweep, Tiers, compact, sweep};
-use super::work::Work;
-use crate::counts::Counts;
-use crate::kernel::exact::{dot, dot_at, sum_x_ln, sum_x_ln_at};
+use crate::counts::{Column, Counts};
+use crate::kernel::exact::{add_scaled, dot, dot_at, sum_x_ln, sum_x_ln_at};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat};
 use crate::random::Site;
 use crate::special::ln;
@@ -19,6 +18,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 /// Columns that one thread takes at a time: the widest group of the sweep.
 const GROUP: usize = MOST_COLUMNS;
+
+/// A stream is long but not endless: a column with many features uses several.
+const FEATURES_TO_A_STREAM: usize = 1 << 12;
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +57,13 @@ pub(crate) struct Workspace {
 /// What a column leaves behind for the sums over columns.
 #[derive(Debug, Clone, Default)]
 struct Allocated {
-    work: Work,
-    /// X / Xhat at the entries.
+    /// Features of the entries if only the positive ones are held, else empty.
+    rows: Vec<u32>,
+    x: Vec<f64>,
+    /// Xhat and X / Xhat at the entries.
+    rate: Vec<f64>,
     ratio: Vec<f64>,
+    parts: Vec<(usize, f32)>,
     log_likelihood: f64,
     ln_activation: f64,
     tiers: Tiers,
@@ -173,25 +179,17 @@ impl<P: Proposal> LocalStep<'_, P> {
             let active = ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) };
             share(workers.simd, self, from + c, active, column, shares);
             if self.allocation == Allocation::Sampled {
-                self.sample(workers.threads() == 1, from + c, active, &column.work, shares, counted);
+                self.sample(workers.threads() == 1, from + c, column, shares, counted);
             }
         }
     }
 
     /// Draws Z_ft. ~ Multinomial(X_ft, phi) for a column.
-    fn sample(
-        &self,
-        alone: bool,
-        t: usize,
-        active: ActiveColumn<'_>,
-        work: &Work,
-        shares: &mut [f64],
-        counted: &[AtomicU64],
-    ) {
+    fn sample(&self, alone: bool, t: usize, column: &Allocated, shares: &mut [f64], counted: &[AtomicU64]) {
         let features = self.sweep.counts.features();
         let dictionary = self.sweep.dictionary;
-        let mut stream = self.sweep.key.stream(Site::Allocation, self.iteration, t as u32, 0);
-        for (k, _) in active.iter() {
+        let parts = &column.parts;
+        for &(k, _) in parts {
             shares[k] = 0.0;
         }
         let mut give = |k: usize, f: usize, count: u64| {
@@ -203,23 +201,29 @@ impl<P: Proposal> LocalStep<'_, P> {
                 cell.fetch_add(count, Ordering::Relaxed);
             }
         };
-        for i in 0..work.x.len() {
-            let mut left = work.x[i] as u64;
+        let mut part = 0;
+        let mut stream = self.sweep.key.stream(Site::Allocation, self.iteration, t as u32, 0);
+        for i in 0..column.x.len() {
+            let mut left = column.x[i] as u64;
             if left == 0 {
                 continue;
             }
-            let f = if work.compact { work.rows[i] as usize } else { i };
-            if work.active == 1 {
-                active.iter().for_each(|(k, _)| give(k, f, left));
+            let f = if column.rows.is_empty() { i } else { column.rows[i] as usize };
+            if f / FEATURES_TO_A_STREAM != part {
+                part = f / FEATURES_TO_A_STREAM;
+                stream = self.sweep.key.stream(Site::Allocation, self.iteration, t as u32, part as u32);
+            }
+            if let [(k, _)] = parts[..] {
+                give(k, f, left);
                 continue;
             }
             let weight = |k: usize, h: f32| f64::from(dictionary.row(k)[f]) * f64::from(h);
-            if left <= 2 * work.active as u64 {
+            if left <= 2 * parts.len() as u64 {
                 // One count at a time.
                 for _ in 0..left {
-                    let mut point = stream.uniform() * work.rate[i];
+                    let mut point = stream.uniform() * column.rate[i];
                     let mut chosen = usize::MAX;
-                    for (k, h) in active.iter() {
+                    for &(k, h) in parts {
                         chosen = k;
                         point -= weight(k, h);
                         if point < 0.0 {
@@ -230,9 +234,9 @@ impl<P: Proposal> LocalStep<'_, P> {
                 }
             } else {
                 // One component at a time: binomial of what is left.
-                let mut rate = work.rate[i];
+                let mut rate = column.rate[i];
                 let mut last = usize::MAX;
-                for (k, h) in active.iter() {
+                for &(k, h) in parts {
                     last = k;
                     let own = weight(k, h);
                     let count = stream.binomial(left, own / rate);
@@ -270,29 +274,93 @@ fn share_column<P: Proposal, V: Lanes>(
     shares: &mut [f64],
 ) {
     let dictionary = step.sweep.dictionary;
-    let work = &mut out.work;
-    work.load_counts(step.sweep.counts, t, compact(step.sweep.counts));
-    work.rebuild::<V>(dictionary, active);
-    out.ratio.clear();
-    out.ratio.extend(work.x.iter().zip(&work.rate).map(|(&x, &rate)| if x > 0.0 { x / rate } else { 0.0 }));
-    let fit = if work.compact {
-        sum_x_ln_at(&work.rows, &work.x, &work.rate)
-    } else {
-        sum_x_ln(&work.x, &work.rate)
-    };
+    active.list(&mut out.parts);
+    out.load(step.sweep.counts, t);
     let (mut expected, mut ln_activation) = (0.0, 0.0);
-    for (k, h) in active.iter() {
-        let h64 = f64::from(h);
-        expected += h64 * dictionary.sum(k);
-        ln_activation += ln(h64);
-        if step.allocation == Allocation::Expected {
+    for &(k, h) in &out.parts {
+        expected += f64::from(h) * dictionary.sum(k);
+        ln_activation += ln(f64::from(h));
+    }
+    out.ln_activation = ln_activation;
+    let compact = compact(step.sweep.counts);
+    let fit = if compact {
+        out.rate.fill(0.0);
+        for &(k, h) in &out.parts {
+            let (row, h) = (dictionary.row(k), f64::from(h));
+            for (rate, &f) in out.rate.iter_mut().zip(&out.rows) {
+                *rate += f64::from(row[f as usize]) * h;
+            }
+        }
+        sum_x_ln_at(&out.rows, &out.x, &out.rate)
+    } else {
+        build_rate::<V>(dictionary, &out.parts, &mut out.rate);
+        sum_x_ln(&out.x, &out.rate)
+    };
+    out.log_likelihood = fit - expected;
+    for ((ratio, &x), &rate) in out.ratio.iter_mut().zip(&out.x).zip(&out.rate) {
+        let quotient = x / rate;
+        *ratio = if x > 0.0 { quotient } else { 0.0 };
+    }
+    if step.allocation == Allocation::Expected {
+        for &(k, h) in &out.parts {
             let row = dictionary.row(k);
-            let sum = if work.compact { dot_at(&work.rows, &out.ratio, row) } else { dot(&out.ratio, row) };
-            shares[k] = h64 * sum;
+            let sum = if compact { dot_at(&out.rows, &out.ratio, row) } else { dot(&out.ratio, row) };
+            shares[k] = f64::from(h) * sum;
         }
     }
-    out.log_likelihood = fit - expected;
-    out.ln_activation = ln_activation;
+}
+
+/// The rate at all features, a few of them at a time for all components, so that their sums stay in registers.
+#[inline(always)]
+fn build_rate<V: Lanes>(dictionary: &Dictionary, parts: &[(usize, f32)], rate: &mut [f64]) {
+    const WIDTH: usize = 4 * LANES;
+    let mut at = 0;
+    for rate in rate.chunks_mut(WIDTH) {
+        let width = rate.len();
+        if let Ok(rate) = <&mut [f64; WIDTH]>::try_from(&mut *rate) {
+            let mut sums = [0.0; WIDTH];
+            for &(k, h) in parts {
+                add_scaled::<V>(&mut sums, &dictionary.row(k)[at..at + WIDTH], h);
+            }
+            *rate = sums;
+        } else {
+            rate.fill(0.0);
+            for &(k, h) in parts {
+                add_scaled::<V>(rate, &dictionary.row(k)[at..at + width], h);
+            }
+        }
+        at += width;
+    }
+}
+
+impl Allocated {
+    /// Takes up the entries of column `t`.
+    #[inline(always)]
+    fn load(&mut self, counts: &Counts, t: usize) {
+        self.rows.clear();
+        self.x.clear();
+        match counts.column(t) {
+            Column::Dense(values) if !compact(counts) => self.x.extend_from_slice(values),
+            Column::Sparse(rows, values) if compact(counts) => {
+                self.rows.extend_from_slice(rows);
+                self.x.extend_from_slice(values);
+            }
+            column if compact(counts) => {
+                for (f, value) in column.positive() {
+                    self.rows.push(f as u32);
+                    self.x.push(value);
+                }
+            }
+            column => {
+                self.x.resize(counts.features(), 0.0);
+                for (f, value) in column.positive() {
+                    self.x[f] = value;
+                }
+            }
+        }
+        self.rate.resize(self.x.len(), 0.0);
+        self.ratio.resize(self.x.len(), 0.0);
+    }
 }
 
 dispatch! {
@@ -312,13 +380,13 @@ fn add_up_tile<V: Lanes>(
     activations: &Activations,
     done: &[Allocated],
 ) {
-    if done[0].work.compact {
+    if !done[0].rows.is_empty() || done[0].x.is_empty() {
         for (t, column) in columns.zip(done) {
             let active = activations.column(t);
             for lane in ones(&active.on[tile..tile + 1]) {
                 let h = f64::from(active.values[tile * LANES + lane]);
                 let sums = &mut rows[lane * features..][..features];
-                for (&f, &ratio) in column.work.rows.iter().zip(&column.ratio) {
+                for (&f, &ratio) in column.rows.iter().zip(&column.ratio) {
                     sums[f as usize] += ratio * h;
                 }
             }

@@ -11,7 +11,7 @@
 
 use super::activations::{Activations, ActiveColumn};
 use super::dictionary::Dictionary;
-use super::work::Work;
+use super::work::{Work, exact_gain};
 use crate::counts::Counts;
 use crate::kernel::{LANES, Lanes, Plain, Tile, dispatch, flat, flat_mut, prefetch};
 use crate::random::{Key, Site, philox};
@@ -209,6 +209,8 @@ pub(crate) struct Scratch {
     sites: Vec<Sites>,
     /// Bit c is set when column c has changed since its scores were computed.
     stale: u32,
+    /// Rates in double precision for the exact rule.
+    others: Vec<f64>,
 }
 
 dispatch! {
@@ -269,12 +271,11 @@ fn sweep_columns<P: Proposal, V: Lanes>(
         for c in 0..columns {
             let at = c * tiles..(c + 1) * tiles;
             let work = &mut scratch.columns[c];
-            work.load(job.counts, first + c, compact);
+            work.load::<V>(job.counts, first + c, compact);
             work.rebuild::<V>(
                 job.dictionary,
                 ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) },
             );
-            work.refresh::<V>();
         }
         for tile in 0..tiles {
             if tile % 4 == 0 {
@@ -607,8 +608,11 @@ fn carry_out<P: Proposal, V: Lanes>(
             true
         } else {
             tiers.exact += 1;
-            exact_rule(job, t, k, &scratch.columns[c], on, values, &mut scratch.gathered)
-                != (status & bit != 0)
+            {
+                let column = ActiveColumn { on, values: flat(values) };
+                exact_rule::<P, V>(job, t, k, column.values[k], column, &mut scratch.others)
+                    != (status & bit != 0)
+            }
         };
         if changes {
             flip::<P, V>(job, k, c, on, values, scratch, tiers);
@@ -644,7 +648,7 @@ fn without_h<V: Lanes>(
     // Near r = 1 the three terms cancel: what is left carries an absolute error.
     let log = r.ln();
     let slack = V::splat(5e-7).mul_add(log, V::splat(5e-7));
-    let gain = V::splat(work.total as f32).mul(log.sub(one).add(one.div(r)).add(slack));
+    let gain = V::splat(work.total).mul(log.sub(one).add(one.div(r)).add(slack));
     sites.h_free = gain.le(V::load(&sites.low.0)) & sites.trusted(work) & !status & !sites.drawn;
 }
 
@@ -680,7 +684,7 @@ fn with_h<V: Lanes>(
     V::select(status, zero.sub(hardly), surely).store(&mut sites.stay.0);
     V::select(status, zero.sub(surely), hardly).store(&mut sites.change.0);
 
-    let total = V::splat(work.total as f32);
+    let total = V::splat(work.total);
     let share = V::select(status, zero.sub(e_low), e_high).mul(V::splat(work.inverse_total));
     let gain = total.mul(share.ln_1p());
     let stays = gain.le(V::select(status, zero.sub(hardly), surely)) & share.gt(V::splat(-SHARE));
@@ -700,8 +704,8 @@ fn block_jensen<V: Lanes>(
 ) {
     let w = work.component(dictionary, tile * LANES + lane, gathered);
     let mut sum = V::splat(0.0);
-    for (r, w) in work.ratio.iter().zip(w.chunks_exact(LANES)) {
-        sum = V::load(&r.0).mul_add(V::load(w), sum);
+    for (r, w) in work.ratio.iter().zip(w) {
+        sum = V::load(&r.0).mul_add(V::load(&w.0), sum);
     }
     let h = sites.signed_h.0[lane];
     let scale = h + work.error * h.abs();
@@ -724,8 +728,8 @@ fn logarithms<V: Lanes>(
     let w = work.component(dictionary, tile * LANES + lane, gathered);
     let h = V::splat(sites.signed_h.0[lane]);
     let (mut sum, mut least) = (V::splat(0.0), V::splat(0.0));
-    for ((x, inverse), w) in work.x_shadow.iter().zip(&work.inverse).zip(w.chunks_exact(LANES)) {
-        let part = V::load(w).mul(h).mul(V::load(&inverse.0));
+    for ((x, inverse), w) in work.x.iter().zip(&work.inverse).zip(w) {
+        let part = V::load(&w.0).mul(h).mul(V::load(&inverse.0));
         least = least.min(part);
         sum = V::load(&x.0).mul_add(part.ln_1p(), sum);
     }
@@ -739,31 +743,18 @@ fn logarithms<V: Lanes>(
 
 /// The rule itself, in double precision: whether the site is on.
 #[inline(always)]
-fn exact_rule<P: Proposal>(
+fn exact_rule<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
     t: usize,
     k: usize,
-    work: &Work,
-    on: &[u16],
-    values: &[Tile],
-    gathered: &mut Vec<Tile>,
+    h: f32,
+    column: ActiveColumn<'_>,
+    others: &mut Vec<f64>,
 ) -> bool {
-    let w = work.component(job.dictionary, k, gathered);
-    let column = ActiveColumn { on, values: flat(values) };
-    let h = column.values[k];
-    let gain = if on[k / LANES] >> (k % LANES) & 1 == 1 {
-        work.gain_while_on(w, h, |i| {
-            let f = if work.compact { work.rows[i] as usize } else { i };
-            let others = column.iter().filter(|(j, _)| *j != k);
-            others.map(|(j, h)| f64::from(job.dictionary.row(j)[f]) * f64::from(h)).sum()
-        })
-    } else {
-        work.gain_while_off(w, h)
-    };
-    gain > job.threshold(t, k, h)
+    exact_gain::<V>(job.counts, job.dictionary, t, k, h, column, others) > job.threshold(t, k, h)
 }
 
-/// Changes a site and brings the column's rate and shadows up to date.
+/// Changes a site and brings the column up to date.
 #[inline(always)]
 fn flip<P: Proposal, V: Lanes>(
     job: &Sweep<'_, P>,
@@ -777,59 +768,27 @@ fn flip<P: Proposal, V: Lanes>(
     let (tile, lane) = (k / LANES, k % LANES);
     let work = &mut scratch.columns[c];
     let h = values[tile].0[lane];
-    let w = work.component(job.dictionary, k, &mut scratch.gathered);
     on[tile] ^= 1 << lane;
-    let stale = if on[tile] >> lane & 1 == 1 { work.switch_on::<V>(w, h) } else { work.switch_off(w, h) };
-    if stale {
-        work.rebuild::<V>(job.dictionary, ActiveColumn { on, values: flat(values) });
-    }
-    work.refresh::<V>();
+    let is_on = on[tile] >> lane & 1 == 1;
+    let w = work.component(job.dictionary, k, &mut scratch.gathered);
+    work.switch::<V>(job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
     scratch.stale |= 1 << c;
     tiers.flips += 1;
 }
 
 /// The same sweep by the exact rule alone, one site after the other: what [`sweep`] must reproduce bit for bit.
 pub(crate) fn sweep_plainly<P: Proposal>(job: &Sweep<'_, P>, activations: &mut Activations) {
-    let mut work = Work::default();
-    let tiles = activations.tiles();
+    let mut others_rate = Vec::new();
     for t in 0..job.counts.observations() {
-        work.load(job.counts, t, true);
-        work.rebuild::<Plain>(job.dictionary, activations.column(t));
-        let (on, values) = activations.columns_mut(t, t + 1);
-        debug_assert_eq!(on.len(), tiles);
+        let has_counts = job.counts.column_totals()[t] > 0.0;
         for k in 0..job.dictionary.components() {
-            let (tile, lane) = (k / LANES, k % LANES);
-            let was_on = on[tile] >> lane & 1 == 1;
-            if !was_on && !P::KNOWN {
-                values[tile].0[lane] = job.proposal.draw(t, k);
-            }
-            let h = values[tile].0[lane];
-            let row = job.dictionary.row(k);
-            let w: Vec<f32> = work.rows.iter().map(|&f| row[f as usize]).collect();
-            let others = usize::from(was_on);
-            let is_on = if work.total > 0.0 && work.active == others {
-                true
-            } else {
-                let rate_without = |i: usize| {
-                    (0..job.dictionary.components())
-                        .filter(|&j| j != k && on[j / LANES] >> (j % LANES) & 1 == 1)
-                        .map(|j| {
-                            let f = work.rows[i] as usize;
-                            f64::from(job.dictionary.row(j)[f]) * f64::from(values[j / LANES].0[j % LANES])
-                        })
-                        .sum()
-                };
-                let gain =
-                    if was_on { work.gain_while_on(&w, h, rate_without) } else { work.gain_while_off(&w, h) };
-                gain > job.threshold(t, k, h)
-            };
-            if is_on != was_on {
-                on[tile] ^= 1 << lane;
-                let stale = if is_on { work.switch_on::<Plain>(&w, h) } else { work.switch_off(&w, h) };
-                if stale {
-                    work.rebuild::<Plain>(job.dictionary, ActiveColumn { on, values: flat(values) });
-                }
-            }
+            let column = activations.column(t);
+            let was_on = column.on[k / LANES] >> (k % LANES) & 1 == 1;
+            let h = if was_on || P::KNOWN { column.values[k] } else { job.proposal.draw(t, k) };
+            let others = column.iter().filter(|(j, _)| *j != k).count();
+            let is_on =
+                (has_counts && others == 0) || exact_rule::<P, Plain>(job, t, k, h, column, &mut others_rate);
+            activations.set(k, t, is_on.then_some(h));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The column a sweep is working on: its counts, its running rate, and single-precision shadows for the bounds.
+//! The column a sweep is working on, in single precision: what the bounds read. The truth is never kept but summed anew
+//! when a decision needs it, so that rounding which builds up over flips cannot decide anything.
 
 use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
@@ -7,14 +8,14 @@ use crate::kernel::exact::add_scaled;
 use crate::kernel::{LANES, Lanes, Tile, flat_mut};
 use crate::special::ln_1p;
 
-/// After this many flips the running rate is built anew.
-const FLIPS_TO_REBUILD: u32 = 16;
+/// Beyond this relative error the running rate is built anew.
+const RATE_ERROR: f32 = 3e-5;
 
-/// If switching a component off leaves less than this share of a rate, cancellation has eaten digits: build it anew.
-const CANCELLATION: f64 = 1e-3;
+/// Half a unit in the last place.
+const ROUNDING: f32 = f32::EPSILON / 2.0;
 
-/// Rates above this, or below one over it, have no single-precision shadow worth using.
-const SHADOW_LIMIT: f32 = 1e18;
+/// Rates above this, or below one over it, are left to the exact rule.
+const LIMIT: f32 = 1e18;
 
 /// One column being swept. Entries are all F features, or only the positive ones (`compact`).
 #[derive(Debug, Clone, Default)]
@@ -22,89 +23,87 @@ pub(crate) struct Work {
     pub(crate) compact: bool,
     /// Features of the entries; empty unless compact.
     pub(crate) rows: Vec<u32>,
-    pub(crate) x: Vec<f64>,
-    /// The rate at every entry, in double precision: the truth. Padded to whole tiles.
-    pub(crate) rate: Vec<f64>,
-    pub(crate) total: f64,
+    entries: usize,
+    pub(crate) total: f32,
     /// 1 / total, or 0.
     pub(crate) inverse_total: f32,
     /// Components that are on.
     pub(crate) active: usize,
-    flips: u32,
-    /// The components that are on, while the rate is built.
+    /// Which, and how strongly, while the rate is built.
     parts: Vec<(usize, f32)>,
-    /// Shadows: counts, 1 where they are positive, 1 / rate there, and count / rate; zero elsewhere.
-    pub(crate) x_shadow: Vec<Tile>,
+    /// The counts, 1 where they are positive, the rate, 1 / rate and count / rate there; zero elsewhere.
+    pub(crate) x: Vec<Tile>,
     positive: Vec<Tile>,
+    rate: Vec<Tile>,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
     /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0).
     pub(crate) block_totals: [f32; LANES],
     pub(crate) block_inverses: [f32; LANES],
-    /// Set when a rate is out of range: the shadows mean nothing.
-    pub(crate) wild: bool,
-    /// Relative error of a sum of products with `ratio`.
+    /// A bound of the relative error of `rate`.
+    rate_error: f32,
+    /// A bound of the relative error of a sum of products with `ratio`.
     pub(crate) error: f32,
+    /// Set when a rate is out of range: nothing here means anything.
+    pub(crate) wild: bool,
 }
 
 impl Work {
-    /// Takes up column `t` without shadows.
+    /// Takes up column `t`; a rebuild must follow.
     #[inline(always)]
-    pub(crate) fn load_counts(&mut self, counts: &Counts, t: usize, compact: bool) {
+    pub(crate) fn load<V: Lanes>(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
         self.rows.clear();
-        self.x.clear();
-        match counts.column(t) {
-            Column::Sparse(rows, values) if compact => {
+        let column = counts.column(t);
+        self.entries = match column {
+            Column::Sparse(rows, _) if compact => {
                 self.rows.extend_from_slice(rows);
-                self.x.extend_from_slice(values);
+                rows.len()
             }
-            Column::Dense(values) if !compact => self.x.extend_from_slice(values),
-            Column::Dense(values) => {
-                for (f, &value) in values.iter().enumerate() {
-                    if value > 0.0 {
-                        self.rows.push(f as u32);
-                        self.x.push(value);
-                    }
+            Column::Dense(_) if compact => {
+                self.rows.extend(column.positive().map(|(f, _)| f as u32));
+                self.rows.len()
+            }
+            _ => counts.features(),
+        };
+        let tiles = self.entries.div_ceil(LANES);
+        if self.x.len() != tiles {
+            for part in [&mut self.x, &mut self.positive, &mut self.rate, &mut self.inverse, &mut self.ratio]
+            {
+                part.resize(tiles, Tile::ZERO);
+            }
+        }
+        if let Some(last) = self.x.last_mut() {
+            *last = Tile::ZERO;
+        }
+        let x = flat_mut(&mut self.x);
+        match column {
+            Column::Dense(values) if !compact => copy(values, x),
+            Column::Sparse(_, values) if compact => copy(values, x),
+            Column::Dense(_) => {
+                for (x, (_, value)) in x.iter_mut().zip(column.positive()) {
+                    *x = value as f32;
                 }
             }
-            column @ Column::Sparse(..) => {
-                self.x.resize(counts.features(), 0.0);
+            Column::Sparse(..) => {
+                x.fill(0.0);
                 for (f, value) in column.positive() {
-                    self.x[f] = value;
+                    x[f] = value as f32;
                 }
             }
         }
-        self.total = counts.column_totals()[t];
-        self.flips = 0;
-        self.rate.clear();
-        self.rate.resize(self.x.len().next_multiple_of(LANES), 0.0);
-    }
-
-    /// Takes up column `t`.
-    #[inline(always)]
-    pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
-        self.load_counts(counts, t, compact);
-        let tiles = self.x.len().div_ceil(LANES);
-        for shadow in [&mut self.x_shadow, &mut self.positive, &mut self.inverse, &mut self.ratio] {
-            shadow.clear();
-            shadow.resize(tiles, Tile::ZERO);
+        let (zero, one) = (V::splat(0.0), V::splat(1.0));
+        let mut blocks = zero;
+        for (x, positive) in self.x.iter().zip(&mut self.positive) {
+            let x = V::load(&x.0);
+            blocks = blocks.add(x);
+            V::select(x.gt(zero), one, zero).store(&mut positive.0);
         }
-        self.inverse_total = if self.total > 0.0 { (1.0 / self.total) as f32 } else { 0.0 };
-        self.block_totals = [0.0; LANES];
-        let shadows = flat_mut(&mut self.x_shadow).iter_mut().zip(flat_mut(&mut self.positive));
-        for ((shadow, positive), &x) in shadows.zip(&self.x) {
-            *shadow = x as f32;
-            *positive = if x > 0.0 { 1.0 } else { 0.0 };
-        }
-        for tile in &self.x_shadow {
-            for i in 0..LANES {
-                self.block_totals[i] += tile.0[i];
-            }
-        }
-        self.block_inverses = self.block_totals.map(|total| if total > 0.0 { 1.0 / total } else { 0.0 });
-        // Each term carries a few roundings, the sum one for every term.
-        self.error = (self.x.len() as f32 + 16.0) * f32::EPSILON;
+        blocks.store(&mut self.block_totals);
+        V::select(blocks.gt(zero), one.div(blocks), zero).store(&mut self.block_inverses);
+        let total = counts.column_totals()[t];
+        self.total = total as f32;
+        self.inverse_total = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
     }
 
     /// W_.k at the entries: the dictionary's own row, or gathered into `buffer`.
@@ -114,135 +113,189 @@ impl Work {
         dictionary: &'a Dictionary,
         k: usize,
         buffer: &'a mut Vec<Tile>,
-    ) -> &'a [f32] {
+    ) -> &'a [Tile] {
         if !self.compact {
-            return dictionary.padded_row(k);
+            return dictionary.row_tiles(k);
         }
-        buffer.resize(self.x_shadow.len(), Tile::ZERO);
+        buffer.resize(self.x.len(), Tile::ZERO);
         let row = dictionary.row(k);
-        let gathered = flat_mut(buffer);
-        for (out, &f) in gathered.iter_mut().zip(&self.rows) {
+        for (out, &f) in flat_mut(buffer).iter_mut().zip(&self.rows) {
             *out = row[f as usize];
         }
-        gathered
+        &buffer[..self.x.len()]
     }
 
-    /// Builds the rate anew from the components that are on, in their order.
+    /// Builds the rate anew from the components that are on.
     #[inline(always)]
     pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
-        self.flips = 0;
-        self.parts.clear();
-        self.parts.extend(column.iter());
+        column.list(&mut self.parts);
         self.active = self.parts.len();
         if self.compact {
-            self.rate.fill(0.0);
+            self.rate.fill(Tile::ZERO);
             for &(k, h) in &self.parts {
-                let (row, h) = (dictionary.row(k), f64::from(h));
-                for (rate, &f) in self.rate.iter_mut().zip(&self.rows) {
-                    *rate += f64::from(row[f as usize]) * h;
+                let row = dictionary.row(k);
+                for (rate, &f) in flat_mut(&mut self.rate).iter_mut().zip(&self.rows) {
+                    *rate += row[f as usize] * h;
                 }
             }
-            return;
-        }
-        // A few tiles of all components at a time, so that their rates stay in registers.
-        let tiles = self.rate.len() / LANES;
-        let mut tile = 0;
-        while tile < tiles {
-            let at = tile * LANES;
-            if tiles - tile >= 4 {
-                self.rebuild_tiles::<V, { 4 * LANES }>(dictionary, at);
-                tile += 4;
-            } else {
-                self.rebuild_tiles::<V, LANES>(dictionary, at);
-                tile += 1;
+        } else {
+            // A few tiles of all components at a time, so that their rates stay in registers.
+            let tiles = self.rate.len();
+            let mut at = 0;
+            while at < tiles {
+                if tiles - at >= 4 {
+                    self.rebuild_tiles::<V, 4>(dictionary, at);
+                    at += 4;
+                } else {
+                    self.rebuild_tiles::<V, 1>(dictionary, at);
+                    at += 1;
+                }
             }
         }
+        self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
+        self.refresh::<V>();
     }
 
-    /// Builds `WIDTH` rates from entry `at` on.
+    /// Builds `N` tiles of the rate from tile `at` on.
     #[inline(always)]
-    fn rebuild_tiles<V: Lanes, const WIDTH: usize>(&mut self, dictionary: &Dictionary, at: usize) {
-        let mut sums = [0.0; WIDTH];
+    fn rebuild_tiles<V: Lanes, const N: usize>(&mut self, dictionary: &Dictionary, at: usize) {
+        let mut sums = [V::splat(0.0); N];
         for &(k, h) in &self.parts {
-            add_scaled::<V>(&mut sums, &dictionary.padded_row(k)[at..at + WIDTH], h);
+            let w = &dictionary.row_tiles(k)[at..at + N];
+            for i in 0..N {
+                sums[i] = V::load(&w[i].0).mul_add(V::splat(h), sums[i]);
+            }
         }
-        self.rate[at..at + WIDTH].copy_from_slice(&sums);
+        for i in 0..N {
+            sums[i].store(&mut self.rate[at + i].0);
+        }
     }
 
-    /// Brings the shadows up to date with the rate.
+    /// Brings everything that follows from the rate up to date.
     #[inline(always)]
-    pub(crate) fn refresh<V: Lanes>(&mut self) {
-        // The ratio's place holds the rate for a moment.
-        for (shadow, &rate) in flat_mut(&mut self.ratio).iter_mut().zip(&self.rate) {
-            *shadow = rate as f32;
-        }
+    fn refresh<V: Lanes>(&mut self) {
         let (tiny, one) = (V::splat(f32::MIN_POSITIVE), V::splat(1.0));
         let (mut largest_rate, mut largest_inverse) = (V::splat(0.0), V::splat(0.0));
-        for i in 0..self.ratio.len() {
-            let positive = V::load(&self.positive[i].0);
-            let rate = V::load(&self.ratio[i].0).max(tiny);
-            let inverse = one.div(rate).mul(positive);
+        let parts =
+            self.rate.iter().zip(&self.positive).zip(&self.x).zip(&mut self.inverse).zip(&mut self.ratio);
+        for ((((rate, positive), x), inverse), ratio) in parts {
+            let positive = V::load(&positive.0);
+            let rate = V::load(&rate.0).max(tiny);
+            let inverted = one.div(rate).mul(positive);
             largest_rate = largest_rate.max(rate.mul(positive));
-            largest_inverse = largest_inverse.max(inverse);
-            inverse.store(&mut self.inverse[i].0);
-            V::load(&self.x_shadow[i].0).mul(inverse).store(&mut self.ratio[i].0);
+            largest_inverse = largest_inverse.max(inverted);
+            inverted.store(&mut inverse.0);
+            V::load(&x.0).mul(inverted).store(&mut ratio.0);
         }
-        let limit = V::splat(SHADOW_LIMIT);
+        let limit = V::splat(LIMIT);
         self.wild = (largest_rate.gt(limit) | largest_inverse.gt(limit)) != 0;
+        // Each term carries a few roundings and the error of the rate, the sum one rounding for every term.
+        self.error = (self.entries as f32 + 16.0) * f32::EPSILON + 2.0 * self.rate_error;
     }
 
-    /// The gain of switching a component on, sum over f of x log(1 + w h / rate), while it is off.
+    /// Changes the status of a component in the running rate, or builds that anew if too many digits are lost.
+    /// `column` is as it is after the change.
     #[inline(always)]
-    pub(crate) fn gain_while_off(&self, w: &[f32], h: f32) -> f64 {
-        let h = f64::from(h);
-        let mut gain = 0.0;
-        for i in 0..self.x.len() {
-            if self.x[i] > 0.0 {
-                gain += self.x[i] * ln_1p(f64::from(w[i]) * h / self.rate[i]);
+    pub(crate) fn switch<V: Lanes>(
+        &mut self,
+        dictionary: &Dictionary,
+        w: &[Tile],
+        h: f32,
+        on: bool,
+        column: ActiveColumn<'_>,
+    ) {
+        let was_wild = self.wild;
+        if on {
+            self.active += 1;
+            add_tiles::<V>(&mut self.rate, w, h);
+            self.rate_error += ROUNDING;
+            self.refresh::<V>();
+        } else {
+            self.active -= 1;
+            // How much smaller a rate has become is how much larger its relative error is now.
+            let (h, one) = (V::splat(-h), V::splat(1.0));
+            let mut shrinkage = one;
+            for ((rate, positive), w) in self.rate.iter_mut().zip(&self.positive).zip(w) {
+                let before = V::load(&rate.0);
+                let after = V::load(&w.0).mul_add(h, before);
+                after.store(&mut rate.0);
+                shrinkage = shrinkage.max(before.mul(V::load(&positive.0)).div(after));
+            }
+            let limit = RATE_ERROR / (self.rate_error + ROUNDING);
+            if shrinkage.le(V::splat(limit)) == u16::MAX {
+                let mut worst = [0.0; LANES];
+                shrinkage.store(&mut worst);
+                let worst = worst.into_iter().fold(1.0, f32::max);
+                self.rate_error = (self.rate_error + ROUNDING) * worst + ROUNDING;
+                self.refresh::<V>();
+            } else {
+                self.rate_error = f32::INFINITY;
             }
         }
-        gain
+        // Negated so that NaN, too, means to build anew.
+        if was_wild || !(self.rate_error <= RATE_ERROR) {
+            self.rebuild::<V>(dictionary, column);
+        }
     }
+}
 
-    /// The same gain while it is on: the rate holds its part. `others(i)` is the rate at entry i without it, summed anew.
-    #[inline(always)]
-    pub(crate) fn gain_while_on(&self, w: &[f32], h: f32, others: impl Fn(usize) -> f64) -> f64 {
-        let h = f64::from(h);
-        let mut gain = 0.0;
-        for i in 0..self.x.len() {
-            if self.x[i] > 0.0 {
-                let own = f64::from(w[i]) * h;
-                let mut without = self.rate[i] - own;
-                if without < CANCELLATION * self.rate[i] {
-                    without = others(i);
+/// rate += w h, tile by tile.
+#[inline(always)]
+fn add_tiles<V: Lanes>(rate: &mut [Tile], w: &[Tile], h: f32) {
+    let h = V::splat(h);
+    for (rate, w) in rate.iter_mut().zip(w) {
+        V::load(&w.0).mul_add(h, V::load(&rate.0)).store(&mut rate.0);
+    }
+}
+
+#[inline(always)]
+fn copy(from: &[f64], to: &mut [f32]) {
+    for (to, &from) in to.iter_mut().zip(from) {
+        *to = from as f32;
+    }
+}
+
+/// The gain of having component k on in column t, sum over f of x log(1 + w h / rate of the others), in double precision
+/// and from nothing but the components that are on. Infinite if there are counts and no others. `others` is scratch.
+#[inline(always)]
+pub(crate) fn exact_gain<V: Lanes>(
+    counts: &Counts,
+    dictionary: &Dictionary,
+    t: usize,
+    k: usize,
+    h: f32,
+    column: ActiveColumn<'_>,
+    others: &mut Vec<f64>,
+) -> f64 {
+    let row = dictionary.row(k);
+    let h = f64::from(h);
+    others.clear();
+    let mut gain = 0.0;
+    match counts.column(t) {
+        Column::Dense(x) => {
+            others.resize(x.len(), 0.0);
+            for (j, h) in column.iter().filter(|(j, _)| *j != k) {
+                add_scaled::<V>(others, dictionary.row(j), h);
+            }
+            for ((others, &x), &w) in others.iter_mut().zip(x).zip(row) {
+                let term = x * ln_1p(f64::from(w) * h / *others);
+                *others = if x > 0.0 { term } else { 0.0 };
+            }
+            // The terms in their order, one after the other: zeros change nothing, so compressed columns agree.
+            others.iter().for_each(|term| gain += term);
+        }
+        Column::Sparse(rows, values) => {
+            others.resize(rows.len(), 0.0);
+            for (j, h) in column.iter().filter(|(j, _)| *j != k) {
+                let other = dictionary.row(j);
+                for (sum, &f) in others.iter_mut().zip(rows) {
+                    *sum += f64::from(other[f as usize]) * f64::from(h);
                 }
-                gain += self.x[i] * ln_1p(own / without);
+            }
+            for ((&others, &x), &f) in others.iter().zip(values).zip(rows) {
+                gain += x * ln_1p(f64::from(row[f as usize]) * h / others);
             }
         }
-        gain
     }
-
-    /// Adds a component to the running rate; true if the rate must now be built anew.
-    #[inline(always)]
-    pub(crate) fn switch_on<V: Lanes>(&mut self, w: &[f32], h: f32) -> bool {
-        self.active += 1;
-        self.flips += 1;
-        add_scaled::<V>(&mut self.rate, w, h);
-        self.flips.is_multiple_of(FLIPS_TO_REBUILD)
-    }
-
-    /// Takes a component out of the running rate; true if the rate must now be built anew.
-    #[inline(always)]
-    pub(crate) fn switch_off(&mut self, w: &[f32], h: f32) -> bool {
-        self.active -= 1;
-        self.flips += 1;
-        let h = f64::from(h);
-        let mut cancelled = false;
-        for ((rate, &x), &w) in self.rate.iter_mut().zip(&self.x).zip(w) {
-            let without = *rate - f64::from(w) * h;
-            cancelled |= (x > 0.0) & (without < CANCELLATION * *rate);
-            *rate = without;
-        }
-        cancelled || self.flips.is_multiple_of(FLIPS_TO_REBUILD)
-    }
+    gain
 }

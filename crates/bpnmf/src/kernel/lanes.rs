@@ -1,6 +1,7 @@
 //! Sixteen f32 lanes: one trait, three machines.
 
 use super::LANES;
+use crate::special::LN_NEAR_ONE as P;
 #[cfg(target_arch = "x86_64")]
 use core::arch::x86_64::*;
 
@@ -48,16 +49,6 @@ pub(crate) trait Lanes: Copy {
     /// log(1 + f) for f in [-0.25, 0.5], relative error below 1.5e-7.
     #[inline(always)]
     fn ln_near_one(self) -> Self {
-        const P: [f32; 8] = [
-            -0.500_000_6,
-            0.333_335_5,
-            -0.249_934_42,
-            0.199_770_78,
-            -0.168_228_12,
-            0.149_839_16,
-            -0.120_673_64,
-            0.054_132_44,
-        ];
         let mut p = Self::splat(P[7]);
         for i in (0..7).rev() {
             p = p.mul_add(self, Self::splat(P[i]));

@@ -4,6 +4,7 @@
 //! nor a resumed run change a single bit.
 
 mod draw;
+pub(crate) mod gamma;
 pub(crate) mod philox;
 
 pub use draw::Stream;

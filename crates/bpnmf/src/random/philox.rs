@@ -28,10 +28,22 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// Sixteen blocks whose counters differ in the last word only: `last .. last + 16`. Word w of block i is `out[w][i]`.
 #[inline(always)]
 pub(crate) fn lanes<V: Lanes>(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
-    let mut c = [[counter[0]; LANES], [counter[1]; LANES], [counter[2]; LANES], [last; LANES]];
+    let mut words = [last; LANES];
     for i in 0..LANES {
-        c[3][i] = last.wrapping_add(i as u32);
+        words[i] = last.wrapping_add(i as u32);
     }
+    lanes_at::<V>(counter, &words, key, out);
+}
+
+/// As [`lanes`], with any sixteen last words.
+#[inline(always)]
+pub(crate) fn lanes_at<V: Lanes>(
+    counter: [u32; 3],
+    last: &[u32; LANES],
+    key: [u32; 2],
+    out: &mut [[u32; LANES]; 4],
+) {
+    let mut c = [[counter[0]; LANES], [counter[1]; LANES], [counter[2]; LANES], *last];
     let mut k = key;
     for _ in 0..ROUNDS {
         let (mut high0, low0) = V::mul_wide(&c[0], MULTIPLIERS[0]);

@@ -1,0 +1,78 @@
+//! What is printed, and how a run that is interrupted ends.
+
+use crate::Bench;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+#[test]
+fn a_piped_fit_prints_nothing() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    assert_eq!(bench.ok("fit table.csv -k 5 -n 5 --out out"), "");
+    assert_eq!(bench.ok("fit table.csv -k 5 -n 5 --out out --force --quiet"), "");
+}
+
+#[test]
+fn json_progress_is_one_object_an_iteration_and_one_at_the_end() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    let printed = bench.ok("fit table.csv -k 5 -n 4 --out out --json-progress");
+    let events: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.len(), 5);
+    for (i, event) in events[..4].iter().enumerate() {
+        assert_eq!((&event["event"], &event["iteration"]), (&"iteration".into(), &(i + 1).into()));
+        assert!(event["log_joint"].is_f64() && event["active"].is_u64() && event["of"] == 4);
+    }
+    assert_eq!(events[4]["event"], "done");
+    assert_eq!(events[4]["stop_reason"], "iteration limit");
+    assert_eq!(events[4]["n_components"], bench.json("out/summary.json")["n_components"]);
+}
+
+#[test]
+fn a_reader_that_goes_away_does_not_end_a_fit() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    let mut command = bench.command("fit table.csv -k 5 -n 300 --no-stop --out out --json-progress");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!((child.wait().unwrap().code(), told.as_str()), (Some(0), ""));
+    assert_eq!(bench.json("out/summary.json")["iterations"], 300);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_fit_writes_what_it_has_and_says_so() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    let mut command = bench.command("fit table.csv -k 50 -n 100000000 --no-stop --out out --json-progress");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let last: Value = serde_json::from_str(&lines.last().unwrap().unwrap()).unwrap();
+    let mut told = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    let done = last["iterations"].as_u64().unwrap();
+    assert_eq!(
+        told,
+        format!("error: interrupted after iteration {done} of 100000000: the results so far are in out\n")
+    );
+    let summary = bench.json("out/summary.json");
+    assert_eq!((&summary["stop_reason"], &summary["iterations"]), (&"interrupted".into(), &done.into()));
+}
+
+#[test]
+fn every_command_has_help_with_examples() {
+    let bench = Bench::new();
+    for command in ["", "fit", "synth", "demo"] {
+        let help = bench.ok(&format!("{command} --help"));
+        assert!(help.contains("Examples:\n  bpnmf "), "{help}");
+    }
+    assert!(!bench.ok("fit --help").contains("--simd"), "hidden");
+    assert_eq!(bench.ok("--version"), format!("bpnmf {}\n", env!("CARGO_PKG_VERSION")));
+}

@@ -1,0 +1,151 @@
+//! What a fit writes.
+
+use crate::{Bench, exists};
+
+#[test]
+fn a_fit_finds_the_two_parts_of_a_table_and_writes_all_about_them() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv --engine gibbs --init scaled -k 10 --seed 5 --threads 1 --out new/folder");
+
+    let summary = bench.json("new/folder/summary.json");
+    assert_eq!(summary["n_components"], 2);
+    assert_eq!(summary["method"], "gibbs");
+    assert_eq!(summary["preset"], "auto");
+    assert_eq!(summary["seed"], 5);
+    assert_eq!(summary["iterations"], 400);
+    assert_eq!(summary["threads"], 1);
+    assert_eq!(summary["whole_counts"], true);
+    assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
+    assert!(summary["held_out_log_likelihood"].is_null());
+    let prior =
+        serde_json::json!({ "a": 0.5, "b": 0.5, "c": 5.0, "d": 5.0, "a0": 1.0, "b0": 1.0, "components": 10 });
+    assert_eq!(summary["prior"], prior);
+    assert_eq!(summary["input"]["path"], "table.csv");
+    assert_eq!((&summary["input"]["features"], &summary["input"]["observations"]), (&6.into(), &12.into()));
+    assert_eq!(summary["input"]["nonzeros"], 39);
+    let first = &summary["components"][0];
+    assert_eq!(first["index"], 0);
+    assert!(first["share"].as_f64().unwrap() > 0.4);
+    assert!(first["usage"].as_u64().unwrap() >= 6);
+    assert_eq!(first["top_features"].as_array().unwrap().len(), 5);
+    let mut leaders: Vec<u64> =
+        (0..2).map(|k| summary["components"][k]["top_features"][0].as_u64().unwrap()).collect();
+    leaders.sort_unstable();
+    assert_eq!(leaders, [2, 3], "without names the strongest features are indices");
+
+    assert!(!exists(&bench.path("new/folder/names.json")), "there are no names");
+    let left: Vec<_> = std::fs::read_dir(bench.path("new/folder")).unwrap().collect();
+    assert_eq!(left.len(), 3, "no temporary file stays behind");
+}
+
+#[test]
+fn the_trace_has_a_row_an_iteration_and_shares_that_add_up() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv -k 10 -n 7 --no-stop --out out");
+    let trace = String::from_utf8(bench.bytes("out/trace.csv")).unwrap();
+    let mut lines = trace.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
+         h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds"
+    );
+    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 7);
+    for (i, row) in rows.iter().enumerate() {
+        assert_eq!((row.len(), row[0]), (16, (i + 1).to_string().as_str()));
+        assert_eq!(row[6], "", "nothing was held out");
+        let decided: f64 = row[7..14].iter().map(|share| share.parse::<f64>().unwrap()).sum();
+        assert!((decided - 1.0).abs() < 1e-9, "{decided}");
+    }
+}
+
+#[test]
+fn names_of_the_file_stand_beside_the_model_and_follow_a_transpose() {
+    let bench = Bench::new();
+    bench.write("named.csv", "gene,cell 1,cell 2,cell 3\nACTB,30,0,20\nTP53,0,4,5\n");
+    bench.ok("fit named.csv -k 4 -n 20 --out out");
+    let names =
+        serde_json::json!({ "features": ["ACTB", "TP53"], "observations": ["cell 1", "cell 2", "cell 3"] });
+    assert_eq!(bench.json("out/names.json"), names);
+    assert_eq!(bench.json("out/summary.json")["components"][0]["top_features"][0], "ACTB");
+    bench.ok("fit named.csv --transpose -k 4 -n 20 --out turned");
+    assert_eq!(bench.json("turned/names.json")["features"][2], "cell 3");
+    assert_eq!(bench.json("turned/summary.json")["input"]["features"], 3);
+}
+
+#[test]
+fn held_out_counts_are_scored_every_iteration() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    for engine in ["ssmf", "gibbs", "gibbs-expected"] {
+        bench.ok(&format!("fit table.csv --engine {engine} -k 10 -n 5 --held-out 0.2 --out {engine}"));
+        let summary = bench.json(&format!("{engine}/summary.json"));
+        assert_eq!(summary["held_out_fraction"], 0.2);
+        let score = summary["held_out_log_likelihood"].as_f64().unwrap();
+        assert!(score < 0.0, "{score}");
+        let trace = String::from_utf8(bench.bytes(&format!("{engine}/trace.csv"))).unwrap();
+        let traced: f64 = trace.lines().last().unwrap().split(',').nth(6).unwrap().parse().unwrap();
+        assert!((traced - score).abs() < 1e-12, "{traced} {score}");
+    }
+}
+
+#[test]
+fn a_run_stops_early_when_its_objective_settles_unless_told_not_to() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv -k 5 --tolerance 0.05 --out early");
+    let early = bench.json("early/summary.json");
+    assert_eq!(early["stop_reason"], "converged");
+    assert!(early["iterations"].as_u64().unwrap() < 200);
+    bench.ok("fit table.csv -k 5 --no-stop --out late");
+    let late = bench.json("late/summary.json");
+    assert_eq!((&late["stop_reason"], &late["iterations"]), (&"iteration limit".into(), &200.into()));
+}
+
+#[test]
+fn the_prior_is_the_one_that_was_asked_for() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv -k 5 -n 3 --prior authors --c 2 --b0 3 --preset paper --out out");
+    let summary = bench.json("out/summary.json");
+    let prior =
+        serde_json::json!({ "a": 0.1, "b": 0.1, "c": 2.0, "d": 0.1, "a0": 1.0, "b0": 3.0, "components": 5 });
+    assert_eq!(summary["prior"], prior);
+    assert_eq!(summary["preset"], "paper");
+}
+
+#[test]
+fn fractions_are_fitted_by_the_engines_that_use_expectations() {
+    let bench = Bench::new();
+    bench.write("fractions.csv", "1.5,2,3.25\n4,0.5,6.5\n");
+    for engine in ["ssmf", "gibbs-expected"] {
+        bench.ok(&format!("fit fractions.csv --engine {engine} -k 5 -n 10 --out {engine}"));
+        assert_eq!(bench.json(&format!("{engine}/summary.json"))["whole_counts"], false);
+    }
+}
+
+#[test]
+fn every_option_of_the_fast_engine_is_heard() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    let model = |flags: &str| {
+        bench.ok(&format!("fit table.csv -k 10 -n 15 {flags} --out out --force"));
+        bench.bytes("out/model.npz")
+    };
+    let plain = model("");
+    let options = [
+        "--init scaled",
+        "--sweeps 3",
+        "--step-power 0.8",
+        "--step-offset 5",
+        "--prune 0.5",
+        "--a 2",
+        "--seed 1",
+    ];
+    for flags in options {
+        assert_ne!(model(flags), plain, "{flags}");
+    }
+    assert_eq!(model("--prune 0.5 --prune-from 1000"), plain, "pruning that never starts");
+}

@@ -1,0 +1,35 @@
+//! The same request gives the same bytes; another seed does not.
+
+use crate::Bench;
+
+const ENGINES: [&str; 3] = ["ssmf", "gibbs", "gibbs-expected"];
+
+/// The bytes of model.npz after a short fit with these flags.
+fn model(bench: &Bench, flags: &str) -> Vec<u8> {
+    bench.ok(&format!("fit data/X.npy -k 40 -n 25 {flags} --out out --force"));
+    bench.bytes("out/model.npz")
+}
+
+#[test]
+fn threads_and_instructions_do_not_change_a_byte_of_the_model_and_the_seed_does() {
+    let bench = Bench::new();
+    bench.ok("synth --seed 3 --features 30 --observations 150 --out data");
+    for engine in ENGINES {
+        let with = |flags: &str| model(&bench, &format!("--engine {engine} {flags}"));
+        let expected = with("--seed 7");
+        assert_eq!(with("--seed 7"), expected, "twice the same, {engine}");
+        for flags in ["--threads 1", "--threads 2", "--threads 8", "--simd plain", "--simd avx2"] {
+            assert_eq!(with(&format!("--seed 7 {flags}")), expected, "{flags}, {engine}");
+        }
+        assert_ne!(with("--seed 8"), expected, "{engine}");
+    }
+}
+
+#[test]
+fn watching_a_run_does_not_change_it() {
+    let bench = Bench::new();
+    bench.ok("synth --seed 4 --features 20 --observations 60 --out data");
+    let expected = model(&bench, "");
+    assert_eq!(model(&bench, "--json-progress"), expected);
+    assert_eq!(model(&bench, "--quiet"), expected);
+}
