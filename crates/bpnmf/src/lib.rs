@@ -39,3 +39,8 @@ pub use workers::Workers;
 
 /// The version of this library.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The README's example, so that it stays true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -71,7 +71,7 @@ impl Posterior {
             pi: kept.iter().map(|&k| pi[k]).collect(),
             share: kept.iter().map(|&k| if total > 0.0 { size[k] / total } else { 0.0 }).collect(),
             usage: kept.iter().map(|&k| usage[k]).collect(),
-            on_anywhere: usage.iter().filter(|&&n| n > 0).count(),
+            on_anywhere: if counts.nonzeros() > 0 { usage.iter().filter(|&&n| n > 0).count() } else { 0 },
             log_likelihood,
         }
     }

@@ -11,8 +11,17 @@ use crate::special::{exp_negative, ln, ln_over, sin_pi};
 /// takes block 2 n, and block 2 n + 1 if the first one does not decide it.
 const BLOCK: u32 = 1 << 8;
 
-/// Draws that are made together: those that one cheap test does not settle are collected and settled side by side.
-const CHUNK: usize = 16 * LANES;
+/// Blocks of sixteen that are worked on together: more of them are more independent work for the processor.
+const CHUNK: usize = 2;
+
+/// Room for draws that the cheap test has not settled.
+const OPEN: usize = (2 + 4) * LANES;
+
+/// So many draws are not worth a block of lanes.
+const FEW: usize = 2;
+
+/// The half of an element that holds a word.
+const LOW: u64 = u32::MAX as u64;
 
 /// `bits` as the mantissa of a number in [1, 2).
 #[inline(always)]
@@ -37,15 +46,14 @@ struct Attempt {
 
 impl Attempt {
     #[inline(always)]
-    fn new(words: [u32; 4], shape: f64) -> Self {
+    fn new([normal, rest]: [u64; 2], shape: f64) -> Self {
         let d = (if shape < 1.0 { shape + 1.0 } else { shape }) - 1.0 / 3.0;
-        let normal = u64::from(words[2]) << 32 | u64::from(words[3]);
         // Box-Muller: sqrt(-2 log u) sin(pi s), u in (0, 1) and s in (-1/2, 1/2), both at the middle of their cells.
         let u = mantissa(normal >> 24 << 12) - (1.0 - 0.5 / (1u64 << 40) as f64);
         let s = mantissa(normal << 40 >> 12) - (1.5 - 0.5 / (1u64 << 24) as f64);
         let sine = sin_pi(s);
         let y = ln_over(u, -4.5 * d).sqrt() * sine;
-        let accept = mantissa(u64::from(words[1] & 0xfff) << 40) - 1.0;
+        let accept = mantissa((rest & 0xfff) << 40) - 1.0;
         Self { d, y2: y * y, root: 1.0 + y, accept }
     }
 
@@ -61,9 +69,9 @@ impl Attempt {
 
     /// True if the candidate is taken; `tail` has the next 32 bits of the acceptance.
     #[inline(always)]
-    fn exactly(&self, tail: u32) -> bool {
+    fn exactly(&self, tail: u64) -> bool {
         let cell = 1.0 / 4096.0;
-        let below = (f64::from(tail) + 0.5) * (cell / (1u64 << 32) as f64);
+        let below = (mantissa((tail & LOW) << 20) - (1.0 - 0.5 / (1u64 << 32) as f64)) * cell;
         let root = if self.root > 0.0 { self.root } else { 1.0 };
         let v = root * root * root;
         let bound = self.d * (((1.0 - v) + ln(v)) + 4.5 * self.y2);
@@ -78,9 +86,8 @@ impl Attempt {
 
 /// U^(1 / shape), which takes a draw of shape + 1 to one of shape; 1 if the shape is not below 1.
 #[inline(always)]
-fn boost(words: [u32; 4], shape: f64) -> f64 {
-    let bits = u64::from(words[0]) << 32 | u64::from(words[1]);
-    let u = mantissa(bits >> 12) - (1.0 - 0.5 / (1u64 << 52) as f64);
+fn boost(rest: u64, shape: f64) -> f64 {
+    let u = mantissa(rest >> 12) - (1.0 - 0.5 / (1u64 << 52) as f64);
     let power = exp_negative(ln_over(u, shape));
     if shape < 1.0 { power } else { 1.0 }
 }
@@ -91,12 +98,13 @@ fn alone(key: [u32; 2], [first, sweep, i]: [u32; 3], j: u32, shape: f64, attempt
     debug_assert!(shape > 0.0 && shape.is_finite(), "the shape of a gamma draw is {shape}");
     let mut counter = [first.wrapping_add(2 * BLOCK * attempt), sweep, i, j];
     loop {
-        let words = philox::block(counter, key);
+        let words = philox::block(counter, key).map(u64::from);
         counter[0] = counter[0].wrapping_add(BLOCK);
-        let candidate = Attempt::new(words, shape);
-        if candidate.surely() || candidate.exactly(philox::block(counter, key)[0]) {
+        let (normal, rest) = (words[2] << 32 | words[3], words[0] << 32 | words[1]);
+        let candidate = Attempt::new([normal, rest], shape);
+        if candidate.surely() || candidate.exactly(u64::from(philox::block(counter, key)[0])) {
             let value = candidate.value();
-            return if shape < 1.0 { value * boost(words, shape) } else { value };
+            return if shape < 1.0 { value * boost(rest, shape) } else { value };
         }
         counter[0] = counter[0].wrapping_add(BLOCK);
     }
@@ -152,6 +160,26 @@ impl Places<'_> {
             Self::At(js) => js[n],
         }
     }
+
+    /// Sixteen places from the `n`-th on; those behind the last are anything.
+    #[inline(always)]
+    fn block(self, n: usize) -> [u32; LANES] {
+        let mut j = [0; LANES];
+        match self {
+            Self::From(first) => {
+                for l in 0..LANES {
+                    j[l] = first.wrapping_add((n + l) as u32);
+                }
+            }
+            Self::At(js) => match js[n..].first_chunk() {
+                Some(js) => j = *js,
+                None => for (a, b) in j.iter_mut().zip(&js[n..]) {
+                    *a = *b;
+                },
+            },
+        }
+        j
+    }
 }
 
 dispatch! { fn fill_on [] (key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) = fill }
@@ -159,74 +187,134 @@ dispatch! { fn fill_on [] (key: [u32; 2], counter: [u32; 3], places: Places<'_>,
 #[inline(always)]
 fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) {
     assert_eq!(shapes.len(), out.len(), "one draw for every shape");
-    let mut open = [0; CHUNK];
-    for start in (0..shapes.len()).step_by(CHUNK) {
-        let end = shapes.len().min(start + CHUNK);
-        let mut opens = 0;
-        for at in (start..end).step_by(LANES) {
-            let count = LANES.min(end - at);
-            let (mut j, mut shape) = ([0; LANES], [1.0; LANES]);
-            match places {
-                Places::From(first) => {
-                    for l in 0..LANES {
-                        j[l] = first.wrapping_add((at + l) as u32);
-                    }
-                }
-                Places::At(js) => j[..count].copy_from_slice(&js[at..at + count]),
+    let mut bits = [Bits { normal: [0; LANES], rest: [0; LANES] }; CHUNK];
+    let mut settled = [0; CHUNK * LANES];
+    let mut open = [0; OPEN];
+    let mut opens = 0;
+    for at in (0..shapes.len()).step_by(CHUNK * LANES) {
+        let count = (shapes.len() - at).min(CHUNK * LANES);
+        for (block, bits) in bits[..count.div_ceil(LANES)].iter_mut().enumerate() {
+            *bits = Bits::new(key, counter, &places.block(at + block * LANES));
+        }
+        let shape_blocks = shapes[at..at + count].chunks_exact(LANES);
+        let shape_rest = shape_blocks.remainder();
+        let mut out_blocks = out[at..at + count].chunks_exact_mut(LANES);
+        let settled_blocks = settled.chunks_exact_mut(LANES);
+        for (((bits, shape), out), settled) in bits.iter().zip(shape_blocks).zip(&mut out_blocks).zip(settled_blocks) {
+            first_attempts(bits, shape.try_into().unwrap(), out.try_into().unwrap(), settled.try_into().unwrap());
+        }
+        let out_rest = out_blocks.into_remainder();
+        if !shape_rest.is_empty() {
+            let (mut shape, mut values) = ([1.0; LANES], [0.0; LANES]);
+            for (a, b) in shape.iter_mut().zip(shape_rest) {
+                *a = *b;
             }
-            shape[..count].copy_from_slice(&shapes[at..at + count]);
-            let (values, settled) = first_attempts::<V>(key, counter, &j, &shape);
-            out[at..at + count].copy_from_slice(&values[..count]);
-            for l in 0..count {
-                open[opens] = at + l;
-                opens += usize::from(settled[l] == 0);
+            let block = count / LANES;
+            first_attempts(&bits[block], &shape, &mut values, (&mut settled[block * LANES..][..LANES]).try_into().unwrap());
+            for (a, b) in out_rest.iter_mut().zip(values) {
+                *a = b;
             }
         }
-        settle::<V>(key, counter, places, shapes, &mut open[..opens], out);
+        for (l, settled) in settled[..count].iter().enumerate() {
+            open[opens] = (at + l) as u32;
+            opens += usize::from(*settled == 0);
+        }
+        if opens > OPEN - CHUNK * LANES || at + count == shapes.len() {
+            settle(key, counter, places, shapes, &mut open[..opens], out);
+            opens = 0;
+        }
     }
 }
 
-/// The first attempts at sixteen places, and for each if the cheap test took it.
+#[derive(Clone, Copy)]
+struct Bits {
+    normal: [u64; LANES],
+    rest: [u64; LANES],
+}
+
+impl Bits {
+    #[inline(always)]
+    fn new(key: [u32; 2], counter: [u32; 3], j: &[u32; LANES]) -> Self {
+        let words = philox::blocks(counter, j, key);
+        let mut bits = Bits { normal: [0; LANES], rest: [0; LANES] };
+        for l in 0..LANES {
+            bits.normal[l] = words[2][l] << 32 | words[3][l] & LOW;
+            bits.rest[l] = words[0][l] << 32 | words[1][l] & LOW;
+        }
+        bits
+    }
+}
+
+/// Draws at sixteen places by their first attempts, and for each if the cheap test took it.
 #[inline(always)]
-fn first_attempts<V: Lanes>(
-    key: [u32; 2],
-    counter: [u32; 3],
-    j: &[u32; LANES],
+fn first_attempts(bits: &Bits,
     shape: &[f64; LANES],
-) -> ([f64; LANES], [u64; LANES]) {
-    let mut words = [[0; LANES]; 4];
-    philox::lanes_at::<V>(counter, j, key, &mut words);
-    let (mut values, mut settled) = ([0.0; LANES], [0; LANES]);
+    out: &mut [f64; LANES],
+    settled: &mut [u64; LANES],
+) {
+    let mut values = [0.0; LANES];
     for l in 0..LANES {
-        let candidate = Attempt::new([0, 1, 2, 3].map(|w| words[w][l]), shape[l]);
+        let candidate = Attempt::new([bits.normal[l], bits.rest[l]], shape[l]);
         values[l] = candidate.value();
         settled[l] = u64::from(candidate.surely());
     }
-    boost_lanes(&words, shape, &mut values);
-    (values, settled)
+    boost_lanes(&bits.rest, shape, &mut values);
+    *out = values;
 }
 
 #[inline(always)]
-fn boost_lanes(words: &[[u32; LANES]; 4], shape: &[f64; LANES], values: &mut [f64; LANES]) {
+fn boost_lanes(rest: &[u64; LANES], shape: &[f64; LANES], values: &mut [f64; LANES]) {
     if shape.iter().fold(false, |any, &shape| any | (shape < 1.0)) {
         for l in 0..LANES {
-            values[l] *= boost([0, 1, 2, 3].map(|w| words[w][l]), shape[l]);
+            values[l] *= boost(rest[l], shape[l]);
         }
     }
 }
 
 /// Draws at the places `open`, whose first attempt has failed the cheap test.
 #[inline(always)]
-fn settle<V: Lanes>(
+fn settle(
     key: [u32; 2],
-    counter: [u32; 3],
+    [first, sweep, i]: [u32; 3],
     places: Places<'_>,
     shapes: &[f64],
-    open: &mut [usize],
+    open: &mut [u32],
     out: &mut [f64],
 ) {
-    for &n in &*open {
-        out[n] = alone(key, counter, places.get(n), shapes[n], 0);
+    let mut left = open.len();
+    let mut attempt = 0;
+    while left > FEW {
+        let block = first.wrapping_add(2 * BLOCK * attempt);
+        let (count, mut kept) = (left, 0);
+        for at in (0..count).step_by(LANES) {
+            let lanes = LANES.min(count - at);
+            let (mut j, mut shape) = ([0; LANES], [1.0; LANES]);
+            for l in 0..lanes {
+                j[l] = places.get(open[at + l] as usize);
+                shape[l] = shapes[open[at + l] as usize];
+            }
+            let bits = Bits::new(key, [block, sweep, i], &j);
+            let tails = philox::blocks([block.wrapping_add(BLOCK), sweep, i], &j, key);
+            let (mut values, mut settled) = ([0.0; LANES], [0; LANES]);
+            for l in 0..LANES {
+                let candidate = Attempt::new([bits.normal[l], bits.rest[l]], shape[l]);
+                values[l] = candidate.value();
+                settled[l] = u64::from(candidate.surely() | candidate.exactly(tails[0][l]));
+            }
+            boost_lanes(&bits.rest, &shape, &mut values);
+            for l in 0..lanes {
+                let n = open[at + l];
+                out[n as usize] = values[l];
+                open[kept] = n;
+                kept += usize::from(settled[l] == 0);
+            }
+        }
+        left = kept;
+        attempt += 1;
+    }
+    for &n in &open[..left] {
+        let n = n as usize;
+        out[n] = alone(key, [first, sweep, i], places.get(n), shapes[n], attempt);
     }
 }
 

@@ -58,6 +58,34 @@ pub(crate) fn lanes_at<V: Lanes>(
     *out = c;
 }
 
+/// Any number of blocks, whose counters differ in the last word only. Words are in the low halves of the elements of
+/// `out`, and the high halves are left dirty: this is the shape in which plain code vectorises, a product in each
+/// element.
+#[inline(always)]
+pub(crate) fn blocks<const N: usize>(counter: [u32; 3], last: &[u32; N], key: [u32; 2]) -> [[u64; N]; 4] {
+    let mut out = [[0; N]; 4];
+    for i in 0..N {
+        let mut c = [counter[0], counter[1], counter[2], last[i]].map(u64::from);
+        let mut k = key;
+        for _ in 0..ROUNDS {
+            let low = |word: u64| word & u64::from(u32::MAX);
+            let product0 = low(c[0]) * u64::from(MULTIPLIERS[0]);
+            let product1 = low(c[2]) * u64::from(MULTIPLIERS[1]);
+            c = [
+                (product1 >> 32) ^ c[1] ^ u64::from(k[0]),
+                product1,
+                (product0 >> 32) ^ c[3] ^ u64::from(k[1]),
+                product0,
+            ];
+            k = [k[0].wrapping_add(INCREMENTS[0]), k[1].wrapping_add(INCREMENTS[1])];
+        }
+        for w in 0..4 {
+            out[w][i] = c[w];
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

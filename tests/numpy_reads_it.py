@@ -1,0 +1,61 @@
+"""What the program writes is what numpy reads: run by `./run test` with the path of the program."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "", f"piped output must be quiet: {done.stderr}"
+    return done.stdout
+
+
+def check_model(folder, features, observations):
+    summary = json.loads((folder / "summary.json").read_text())
+    with np.load(folder / "model.npz") as model:
+        w, h, s, pi = model["W"], model["H"], model["S"], model["pi"]
+    k = summary["n_components"]
+    assert w.shape == (features, k) and h.shape == s.shape == (k, observations) and pi.shape == (k,)
+    assert (w >= 0).all() and (h >= 0).all() and ((0 <= s) & (s <= 1 + 1e-6)).all() and ((0 < pi) & (pi < 1)).all()
+    share = w.sum(0) * h.sum(1)
+    assert (np.diff(share) <= 1e-3 * share.max()).all(), "components come ordered by their share"
+    return w, h, summary
+
+
+def main():
+    program = Path(sys.argv[1]).resolve()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run(program, "synth", "--out", folder / "data", "--seed", 2, "--observations", 120, "--gamma", "scale")
+        x = np.load(folder / "data" / "X.npy")
+        with np.load(folder / "data" / "truth.npz") as truth:
+            rate = truth["W"] @ (truth["H"] * truth["S"])
+            assert truth["S"].shape == (100, 120)
+        assert x.shape == (75, 120) and abs(x.sum() / rate.sum() - 1) < 0.05
+
+        run(program, "fit", folder / "data" / "X.npy", "--out", folder / "gibbs", "--engine", "gibbs", "--init", "scaled",
+            "--components", 40, "--iterations", 300, "--seed", 1)
+        w, h, _ = check_model(folder / "gibbs", 75, 120)
+        error = np.abs(w @ h - rate).sum() / rate.sum()
+        assert error < 0.35, f"the reconstruction is off by {error:.2f} of the true rates"
+
+        matrix = sp.random(50, 80, 0.1, "csr", random_state=0, data_rvs=lambda n: np.arange(1, n + 1) % 7 + 1)
+        sp.save_npz(folder / "sparse.npz", matrix)
+        np.save(folder / "dense.npy", matrix.toarray())
+        for file in ("sparse.npz", "dense.npy"):
+            run(program, "fit", folder / file, "--out", folder / file[:6], "--components", 10, "--iterations", 20)
+            check_model(folder / file[:6], 50, 80)
+        same = (folder / "sparse" / "model.npz").read_bytes() == (folder / "dense." / "model.npz").read_bytes()
+        assert same, "sparse and dense input give different models"
+    print("4 passed, 0 failed")
+
+
+if __name__ == "__main__":
+    main()
