@@ -149,7 +149,7 @@ impl Engine for Gibbs {
         }
         workspace.finish(allocation, dictionary);
         let stats = &workspace.stats;
-        let info = report(counts, prior, dictionary, stats, workspace.tiers, 1.0);
+        let info = report(counts, prior, dictionary, stats, workspace.tiers, 1.0, workers.simd);
 
         workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
             let rate = prior.b() + stats.activation[k];

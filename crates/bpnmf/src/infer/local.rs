@@ -7,7 +7,7 @@ use super::activations::{Activations, ActiveColumn, ones};
 use super::dictionary::Dictionary;
 use super::mask::{MOST_COLUMNS, Proposal, Scratch, Sweep, Tiers, compact, sweep};
 use crate::counts::{Column, Counts};
-use crate::kernel::exact::{add_scaled, dot, dot_at, sum_x_ln, sum_x_ln_at};
+use crate::kernel::exact::{add_scaled, dot, sum_x_ln};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat};
 use crate::random::Site;
 use crate::special::ln;
@@ -64,6 +64,7 @@ struct Allocated {
     rate: Vec<f64>,
     ratio: Vec<f64>,
     parts: Vec<(usize, f32)>,
+    gathered: Vec<f32>,
     log_likelihood: f64,
     ln_activation: f64,
     tiers: Tiers,
@@ -282,54 +283,49 @@ fn share_column<P: Proposal, V: Lanes>(
         ln_activation += ln(f64::from(h));
     }
     out.ln_activation = ln_activation;
-    let compact = compact(step.sweep.counts);
-    let fit = if compact {
-        out.rate.fill(0.0);
-        for &(k, h) in &out.parts {
-            let (row, h) = (dictionary.row(k), f64::from(h));
-            for (rate, &f) in out.rate.iter_mut().zip(&out.rows) {
-                *rate += f64::from(row[f as usize]) * h;
+    // W at the entries of the column: its own rows, or gathered once for the three passes below.
+    let entries = out.x.len();
+    let gathered = compact(step.sweep.counts);
+    if gathered {
+        out.gathered.resize(out.parts.len() * entries, 0.0);
+        for (&(k, _), into) in out.parts.iter().zip(out.gathered.chunks_exact_mut(entries.max(1))) {
+            let row = dictionary.row(k);
+            for (into, &f) in into.iter_mut().zip(&out.rows) {
+                *into = row[f as usize];
             }
         }
-        sum_x_ln_at(&out.rows, &out.x, &out.rate)
-    } else {
-        build_rate::<V>(dictionary, &out.parts, &mut out.rate);
-        sum_x_ln(&out.x, &out.rate)
+    }
+    let all_gathered = &out.gathered;
+    let row = |i: usize| {
+        if gathered { &all_gathered[i * entries..(i + 1) * entries] } else { dictionary.row(out.parts[i].0) }
     };
-    out.log_likelihood = fit - expected;
+    const WIDTH: usize = 4 * LANES;
+    for (chunk, rate) in out.rate.chunks_mut(WIDTH).enumerate() {
+        let at = chunk * WIDTH;
+        let width = rate.len();
+        if let Ok(rate) = <&mut [f64; WIDTH]>::try_from(&mut *rate) {
+            // A few entries of all components at a time, so that their sums stay in registers.
+            let mut sums = [0.0; WIDTH];
+            for (i, &(_, h)) in out.parts.iter().enumerate() {
+                add_scaled::<V>(&mut sums, &row(i)[at..at + WIDTH], h);
+            }
+            *rate = sums;
+        } else {
+            rate.fill(0.0);
+            for (i, &(_, h)) in out.parts.iter().enumerate() {
+                add_scaled::<V>(rate, &row(i)[at..at + width], h);
+            }
+        }
+    }
+    out.log_likelihood = sum_x_ln(&out.x, &out.rate) - expected;
     for ((ratio, &x), &rate) in out.ratio.iter_mut().zip(&out.x).zip(&out.rate) {
         let quotient = x / rate;
         *ratio = if x > 0.0 { quotient } else { 0.0 };
     }
     if step.allocation == Allocation::Expected {
-        for &(k, h) in &out.parts {
-            let row = dictionary.row(k);
-            let sum = if compact { dot_at(&out.rows, &out.ratio, row) } else { dot(&out.ratio, row) };
-            shares[k] = f64::from(h) * sum;
+        for (i, &(k, h)) in out.parts.iter().enumerate() {
+            shares[k] = f64::from(h) * dot(&out.ratio, row(i));
         }
-    }
-}
-
-/// The rate at all features, a few of them at a time for all components, so that their sums stay in registers.
-#[inline(always)]
-fn build_rate<V: Lanes>(dictionary: &Dictionary, parts: &[(usize, f32)], rate: &mut [f64]) {
-    const WIDTH: usize = 4 * LANES;
-    let mut at = 0;
-    for rate in rate.chunks_mut(WIDTH) {
-        let width = rate.len();
-        if let Ok(rate) = <&mut [f64; WIDTH]>::try_from(&mut *rate) {
-            let mut sums = [0.0; WIDTH];
-            for &(k, h) in parts {
-                add_scaled::<V>(&mut sums, &dictionary.row(k)[at..at + WIDTH], h);
-            }
-            *rate = sums;
-        } else {
-            rate.fill(0.0);
-            for &(k, h) in parts {
-                add_scaled::<V>(rate, &dictionary.row(k)[at..at + width], h);
-            }
-        }
-        at += width;
     }
 }
 

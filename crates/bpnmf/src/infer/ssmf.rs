@@ -231,7 +231,7 @@ impl Engine for Ssmf {
         workspace.finish(Allocation::Expected, dictionary);
         let scale = batch.scale();
         let stats = &workspace.stats;
-        let info = report(counts, prior, dictionary, stats, workspace.tiers, scale);
+        let info = report(counts, prior, dictionary, stats, workspace.tiers, scale, workers.simd);
 
         // Line 7: the rest of q.
         let parameters = q.nu_w.chunks_mut(features).zip(q.rho_w.chunks_mut(features));

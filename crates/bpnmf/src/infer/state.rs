@@ -4,6 +4,8 @@ use super::activations::Activations;
 use super::dictionary::Dictionary;
 use super::mask::{Odds, Tiers};
 use crate::counts::Counts;
+use crate::kernel::Simd;
+use crate::kernel::exact::sum_ln;
 use crate::prior::CheckedPrior;
 use crate::special::{ln, ln_beta, ln_gamma};
 use crate::stats::SuffStats;
@@ -116,6 +118,7 @@ pub(crate) fn report(
     stats: &SuffStats,
     tiers: Tiers,
     scale: f64,
+    simd: Simd,
 ) -> Info {
     let observations = counts.observations() as f64;
     let log_likelihood = scale * stats.log_likelihood - counts.ln_factorials();
@@ -130,8 +133,7 @@ pub(crate) fn report(
             on_anywhere += 1;
             active += usize::from(usage >= least);
             sites_on += usage;
-            let logs: f64 = dictionary.row(k).iter().map(|&w| ln(f64::from(w))).sum();
-            w += (prior.a() - 1.0) * logs - prior.b() * dictionary.sum(k);
+            w += (prior.a() - 1.0) * sum_ln(simd, dictionary.row(k)) - prior.b() * dictionary.sum(k);
         }
     }
     // Slots that hold nothing because they were dropped are off everywhere, too.

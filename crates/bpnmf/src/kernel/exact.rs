@@ -1,10 +1,10 @@
-//! Double-precision sums whose results are kept. Terms are added in an order fixed by the feature index, zeros add
-//! nothing, and no product that rounds is fused: dense and compressed columns give the same bits on every machine.
+//! Double-precision sums whose results are kept. Terms are added in a fixed order and no product that rounds is fused, so
+//! they give the same bits on every machine.
 
-use super::Lanes;
+use super::{Lanes, dispatch};
 use crate::special::ln_single;
 
-/// Partial sums of a long sum: one for each feature index modulo this. Enough to hide the latency of an addition.
+/// Partial sums of a long sum: one for each index modulo this. Enough to hide the latency of an addition.
 const PARTS: usize = 32;
 
 /// out[i] += w[i] h. A product of two f32 is exact in f64, so only the addition rounds.
@@ -29,7 +29,7 @@ fn tree(mut sums: [f64; PARTS]) -> f64 {
     sums[0]
 }
 
-/// The sum over f of a[f] w[f], one partial sum for each f mod 32.
+/// The sum over f of a[f] w[f], one partial sum for each index mod 32.
 #[inline(always)]
 pub(crate) fn dot(a: &[f64], w: &[f32]) -> f64 {
     let mut sums = [0.0; PARTS];
@@ -46,18 +46,7 @@ pub(crate) fn dot(a: &[f64], w: &[f32]) -> f64 {
     tree(sums)
 }
 
-/// The same sum as [`dot`] when only the entries at `rows` are not zero: `a` runs along `rows`, `w` is a full row.
-#[inline(always)]
-pub(crate) fn dot_at(rows: &[u32], a: &[f64], w: &[f32]) -> f64 {
-    let mut sums = [0.0; PARTS];
-    for (&row, &a) in rows.iter().zip(a) {
-        let row = row as usize;
-        sums[row % PARTS] += a * f64::from(w[row]);
-    }
-    tree(sums)
-}
-
-/// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each f mod 32. The logarithm is good to 2e-7.
+/// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each index mod 32. The logarithm is good to 2e-7.
 #[inline(always)]
 pub(crate) fn sum_x_ln(x: &[f64], rate: &[f64]) -> f64 {
     let mut sums = [0.0; PARTS];
@@ -75,13 +64,24 @@ pub(crate) fn sum_x_ln(x: &[f64], rate: &[f64]) -> f64 {
     tree(sums)
 }
 
-/// The same sum as [`sum_x_ln`] when only the entries at `rows` are not zero.
+/// The sum of log w, good to 2e-7 a term.
 #[inline(always)]
-pub(crate) fn sum_x_ln_at(rows: &[u32], x: &[f64], rate: &[f64]) -> f64 {
+fn sum_ln_of<V: Lanes>(w: &[f32]) -> f64 {
     let mut sums = [0.0; PARTS];
-    for i in 0..rows.len() {
-        sums[rows[i] as usize % PARTS] +=
-            x[i] * f64::from(ln_single((rate[i] as f32).max(f32::MIN_POSITIVE)));
+    let chunks = w.chunks_exact(PARTS);
+    let rest = chunks.remainder();
+    for w in chunks {
+        for i in 0..PARTS {
+            sums[i] += f64::from(ln_single(w[i]));
+        }
+    }
+    for (sum, &w) in sums.iter_mut().zip(rest) {
+        *sum += f64::from(ln_single(w));
     }
     tree(sums)
+}
+
+dispatch! {
+    /// The sum of log w over normal positive numbers.
+    pub(crate) fn sum_ln [] (w: &[f32]) -> f64 = sum_ln_of
 }

@@ -12,10 +12,10 @@ use crate::special::{exp_negative, ln, ln_over, sin_pi};
 const BLOCK: u32 = 1 << 8;
 
 /// Blocks of sixteen that are worked on together: more of them are more independent work for the processor.
-const CHUNK: usize = 2;
+const CHUNK: usize = 4;
 
 /// Room for draws that the cheap test has not settled.
-const OPEN: usize = (2 + 4) * LANES;
+const OPEN: usize = 2 * CHUNK * LANES;
 
 /// So many draws are not worth a block of lanes.
 const FEW: usize = 2;
@@ -173,9 +173,11 @@ impl Places<'_> {
             }
             Self::At(js) => match js[n..].first_chunk() {
                 Some(js) => j = *js,
-                None => for (a, b) in j.iter_mut().zip(&js[n..]) {
-                    *a = *b;
-                },
+                None => {
+                    for (a, b) in j.iter_mut().zip(&js[n..]) {
+                        *a = *b;
+                    }
+                }
             },
         }
         j
@@ -200,8 +202,15 @@ fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: 
         let shape_rest = shape_blocks.remainder();
         let mut out_blocks = out[at..at + count].chunks_exact_mut(LANES);
         let settled_blocks = settled.chunks_exact_mut(LANES);
-        for (((bits, shape), out), settled) in bits.iter().zip(shape_blocks).zip(&mut out_blocks).zip(settled_blocks) {
-            first_attempts(bits, shape.try_into().unwrap(), out.try_into().unwrap(), settled.try_into().unwrap());
+        for (((bits, shape), out), settled) in
+            bits.iter().zip(shape_blocks).zip(&mut out_blocks).zip(settled_blocks)
+        {
+            first_attempts(
+                bits,
+                shape.try_into().unwrap(),
+                out.try_into().unwrap(),
+                settled.try_into().unwrap(),
+            );
         }
         let out_rest = out_blocks.into_remainder();
         if !shape_rest.is_empty() {
@@ -210,7 +219,12 @@ fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: 
                 *a = *b;
             }
             let block = count / LANES;
-            first_attempts(&bits[block], &shape, &mut values, (&mut settled[block * LANES..][..LANES]).try_into().unwrap());
+            first_attempts(
+                &bits[block],
+                &shape,
+                &mut values,
+                (&mut settled[block * LANES..][..LANES]).try_into().unwrap(),
+            );
             for (a, b) in out_rest.iter_mut().zip(values) {
                 *a = b;
             }
@@ -247,11 +261,7 @@ impl Bits {
 
 /// Draws at sixteen places by their first attempts, and for each if the cheap test took it.
 #[inline(always)]
-fn first_attempts(bits: &Bits,
-    shape: &[f64; LANES],
-    out: &mut [f64; LANES],
-    settled: &mut [u64; LANES],
-) {
+fn first_attempts(bits: &Bits, shape: &[f64; LANES], out: &mut [f64; LANES], settled: &mut [u64; LANES]) {
     let mut values = [0.0; LANES];
     for l in 0..LANES {
         let candidate = Attempt::new([bits.normal[l], bits.rest[l]], shape[l]);
@@ -325,15 +335,15 @@ mod tests {
     #[test]
     fn timings() {
         use std::time::Instant;
-        let n = 4096;
+        let n = 1024;
         for (name, base, step) in
-            [("5..", 5.0, 0.01), ("1..2", 1.0, 1.0 / 4096.0), ("0.5", 0.5, 0.0), ("0..1", 0.01, 0.9 / 4096.0)]
+            [("5..", 5.0, 0.01), ("1..2", 1.0, 1.0 / 1024.0), ("0.5", 0.5, 0.0), ("0..1", 0.01, 0.9 / 1024.0)]
         {
             let shapes: Vec<f64> = (0..n).map(|i| base + step * i as f64).collect();
             let js: Vec<u32> = (0..n as u32).map(|i| i * 3).collect();
             let mut out = vec![0.0; n];
             let mut times: Vec<(String, Vec<f64>)> = Vec::new();
-            for rep in 0..101u32 {
+            for rep in 0..801u32 {
                 let mut slot = 0;
                 let mut add = |label: String, f: &mut dyn FnMut()| {
                     let t = Instant::now();
@@ -394,6 +404,61 @@ mod tests {
                 t.sort_by(f64::total_cmp);
                 println!("{name:6} {label:18} {:6.2} ns (min {:6.2})", t[t.len() / 2], t[0]);
             }
+        }
+    }
+}
+#[cfg(test)]
+mod parts {
+    use super::*;
+    use std::hint::black_box;
+    use std::time::Instant;
+    macro_rules! part { ($name:ident, $body:ident, $e:expr) => {
+        dispatch! { fn $name [] (shapes: &[f64], out: &mut [f64]) = $body }
+        #[inline(always)]
+        fn $body<V: Lanes>(shapes: &[f64], out: &mut [f64]) {
+            let f = $e;
+            for (out, shapes) in out.iter_mut().zip(shapes) { *out = f(*shapes); }
+        } } }
+    part!(p_copy, b_copy, |x: f64| x + 1.0);
+    part!(p_ln, b_ln, |x: f64| ln_over(x, 2.0 + x));
+    part!(p_exp, b_exp, |x: f64| exp_negative(x));
+    part!(p_sin, b_sin, |x: f64| sin_pi(x));
+    part!(p_div, b_div, |x: f64| 1.0 / x);
+    part!(p_sqrt, b_sqrt, |x: f64| x.sqrt());
+    part!(p_attempt, b_attempt, |x: f64| { let c = Attempt::new([x.to_bits(), x.to_bits()], x); if c.surely() { c.value() } else { 0.0 }});
+    part!(p_boost, b_boost, |x: f64| boost(x.to_bits(), x));
+    dispatch! { fn p_philox [] (out: &mut [f64]) = b_philox }
+    #[inline(always)]
+    fn b_philox<V: Lanes>(out: &mut [f64]) {
+        for (b, out) in out.chunks_exact_mut(LANES).enumerate() {
+            let mut j = [0; LANES];
+            for l in 0..LANES { j[l] = (b * LANES + l) as u32; }
+            let w = philox::blocks([1, 2, 3], &j, [4, 5]);
+            for l in 0..LANES { out[l] = f64::from_bits((w[0][l] ^ w[1][l] ^ w[2][l] ^ w[3][l]) & LOW); }
+        }
+    }
+    #[test]
+    fn parts() {
+        let n = 1024;
+        let shapes: Vec<f64> = (0..n).map(|i| 0.3 + 0.0001 * i as f64).collect();
+        let mut out = vec![0.0; n];
+        for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
+            let mut best = [f64::INFINITY; 12];
+            for _ in 0..1000 {
+                let mut slot = 0;
+                let mut t = |f: &mut dyn FnMut()| { let s = Instant::now(); f(); best[slot] = best[slot].min(s.elapsed().as_secs_f64() * 1e9 / n as f64); slot += 1; };
+                t(&mut || p_philox(simd, black_box(&mut out)));
+                t(&mut || p_attempt(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_ln(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_sin(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_div(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_sqrt(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_boost(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_exp(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || p_copy(simd, black_box(&shapes), black_box(&mut out)));
+                t(&mut || { let mut x = shapes[0]; for _ in 0..n { x = x * 1.1; } out[0] = x; });
+            }
+            println!("{:8} philox {:.2} attempt {:.2} ln_over {:.2} sin {:.2} div {:.2} sqrt {:.2} boost {:.2} exp {:.2} copy {:.2} mul-chain {:.2}", simd.name(), best[0], best[1], best[2], best[3], best[4], best[5], best[6], best[7], best[8], best[9]);
         }
     }
 }
