@@ -7,7 +7,7 @@ use super::activations::{Activations, ActiveColumn, ones};
 use super::dictionary::Dictionary;
 use super::mask::{MOST_COLUMNS, Proposal, Scratch, Sweep, Tiers, compact, sweep};
 use crate::counts::{Column, Counts};
-use crate::kernel::exact::{add_scaled, dot, sum_x_ln};
+use crate::kernel::exact::{Doubles, add_scaled, dot, sum_x_ln};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat};
 use crate::random::Site;
 use crate::special::ln;
@@ -21,6 +21,9 @@ const GROUP: usize = MOST_COLUMNS;
 
 /// A stream is long but not endless: a column with many features uses several.
 const FEATURES_TO_A_STREAM: usize = 1 << 12;
+
+/// Features whose sums are taken at once.
+const WIDTH: usize = 32;
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,7 +270,7 @@ dispatch! {
 }
 
 #[inline(always)]
-fn share_column<P: Proposal, V: Lanes>(
+fn share_column<P: Proposal, V: Doubles>(
     step: &LocalStep<'_, P>,
     t: usize,
     active: ActiveColumn<'_>,
@@ -299,7 +302,6 @@ fn share_column<P: Proposal, V: Lanes>(
     let row = |i: usize| {
         if gathered { &all_gathered[i * entries..(i + 1) * entries] } else { dictionary.row(out.parts[i].0) }
     };
-    const WIDTH: usize = 4 * LANES;
     for (chunk, rate) in out.rate.chunks_mut(WIDTH).enumerate() {
         let at = chunk * WIDTH;
         let width = rate.len();
@@ -317,14 +319,14 @@ fn share_column<P: Proposal, V: Lanes>(
             }
         }
     }
-    out.log_likelihood = sum_x_ln(&out.x, &out.rate) - expected;
+    out.log_likelihood = sum_x_ln::<V>(&out.x, &out.rate) - expected;
     for ((ratio, &x), &rate) in out.ratio.iter_mut().zip(&out.x).zip(&out.rate) {
         let quotient = x / rate;
         *ratio = if x > 0.0 { quotient } else { 0.0 };
     }
     if step.allocation == Allocation::Expected {
         for (i, &(k, h)) in out.parts.iter().enumerate() {
-            shares[k] = f64::from(h) * dot(&out.ratio, row(i));
+            shares[k] = f64::from(h) * dot::<V>(&out.ratio, row(i));
         }
     }
 }
@@ -390,29 +392,33 @@ fn add_up_tile<V: Lanes>(
         return;
     }
     // A few features of all columns stay in the first cache while all components pass, their sums in registers.
-    const WIDTH: usize = 64;
-    for from in (0..features).step_by(WIDTH) {
-        let width = WIDTH.min(features - from);
+    let whole = features / WIDTH * WIDTH;
+    for from in (0..whole).step_by(WIDTH) {
         for (lane, row) in rows.chunks_mut(features).enumerate() {
-            let mut sums = [0.0; WIDTH];
-            sums[..width].copy_from_slice(&row[from..from + width]);
+            let row: &mut [f64; WIDTH] = (&mut row[from..from + WIDTH]).try_into().expect("WIDTH values");
+            let mut sums = *row;
             for (t, column) in columns.clone().zip(done) {
                 let active = activations.column(t);
-                if active.on[tile] >> lane & 1 == 0 {
-                    continue;
-                }
-                let h = f64::from(active.values[tile * LANES + lane]);
-                if let Ok(ratio) = <&[f64; WIDTH]>::try_from(&column.ratio[from..from + width]) {
+                if active.on[tile] >> lane & 1 == 1 {
+                    let ratio: &[f64; WIDTH] =
+                        (&column.ratio[from..from + WIDTH]).try_into().expect("WIDTH values");
+                    let h = f64::from(active.values[tile * LANES + lane]);
                     for i in 0..WIDTH {
                         sums[i] += ratio[i] * h;
                     }
-                } else {
-                    for (sum, &ratio) in sums.iter_mut().zip(&column.ratio[from..from + width]) {
-                        *sum += ratio * h;
-                    }
                 }
             }
-            row[from..from + width].copy_from_slice(&sums[..width]);
+            *row = sums;
+        }
+    }
+    for (t, column) in columns.zip(done) {
+        let active = activations.column(t);
+        for lane in ones(&active.on[tile..tile + 1]) {
+            let h = f64::from(active.values[tile * LANES + lane]);
+            let rest = &mut rows[lane * features..][whole..features];
+            for (sum, &ratio) in rest.iter_mut().zip(&column.ratio[whole..]) {
+                *sum += ratio * h;
+            }
         }
     }
 }

@@ -412,29 +412,41 @@ mod parts {
     use super::*;
     use std::hint::black_box;
     use std::time::Instant;
-    macro_rules! part { ($name:ident, $body:ident, $e:expr) => {
-        dispatch! { fn $name [] (shapes: &[f64], out: &mut [f64]) = $body }
-        #[inline(always)]
-        fn $body<V: Lanes>(shapes: &[f64], out: &mut [f64]) {
-            let f = $e;
-            for (out, shapes) in out.iter_mut().zip(shapes) { *out = f(*shapes); }
-        } } }
+    macro_rules! part {
+        ($name:ident, $body:ident, $e:expr) => {
+            dispatch! { fn $name [] (shapes: &[f64], out: &mut [f64]) = $body }
+            #[inline(always)]
+            fn $body<V: Lanes>(shapes: &[f64], out: &mut [f64]) {
+                let f = $e;
+                for (out, shapes) in out.iter_mut().zip(shapes) {
+                    *out = f(*shapes);
+                }
+            }
+        };
+    }
     part!(p_copy, b_copy, |x: f64| x + 1.0);
     part!(p_ln, b_ln, |x: f64| ln_over(x, 2.0 + x));
     part!(p_exp, b_exp, |x: f64| exp_negative(x));
     part!(p_sin, b_sin, |x: f64| sin_pi(x));
     part!(p_div, b_div, |x: f64| 1.0 / x);
     part!(p_sqrt, b_sqrt, |x: f64| x.sqrt());
-    part!(p_attempt, b_attempt, |x: f64| { let c = Attempt::new([x.to_bits(), x.to_bits()], x); if c.surely() { c.value() } else { 0.0 }});
+    part!(p_attempt, b_attempt, |x: f64| {
+        let c = Attempt::new([x.to_bits(), x.to_bits()], x);
+        if c.surely() { c.value() } else { 0.0 }
+    });
     part!(p_boost, b_boost, |x: f64| boost(x.to_bits(), x));
     dispatch! { fn p_philox [] (out: &mut [f64]) = b_philox }
     #[inline(always)]
     fn b_philox<V: Lanes>(out: &mut [f64]) {
         for (b, out) in out.chunks_exact_mut(LANES).enumerate() {
             let mut j = [0; LANES];
-            for l in 0..LANES { j[l] = (b * LANES + l) as u32; }
+            for l in 0..LANES {
+                j[l] = (b * LANES + l) as u32;
+            }
             let w = philox::blocks([1, 2, 3], &j, [4, 5]);
-            for l in 0..LANES { out[l] = f64::from_bits((w[0][l] ^ w[1][l] ^ w[2][l] ^ w[3][l]) & LOW); }
+            for l in 0..LANES {
+                out[l] = f64::from_bits((w[0][l] ^ w[1][l] ^ w[2][l] ^ w[3][l]) & LOW);
+            }
         }
     }
     #[test]
@@ -446,7 +458,12 @@ mod parts {
             let mut best = [f64::INFINITY; 12];
             for _ in 0..1000 {
                 let mut slot = 0;
-                let mut t = |f: &mut dyn FnMut()| { let s = Instant::now(); f(); best[slot] = best[slot].min(s.elapsed().as_secs_f64() * 1e9 / n as f64); slot += 1; };
+                let mut t = |f: &mut dyn FnMut()| {
+                    let s = Instant::now();
+                    f();
+                    best[slot] = best[slot].min(s.elapsed().as_secs_f64() * 1e9 / n as f64);
+                    slot += 1;
+                };
                 t(&mut || p_philox(simd, black_box(&mut out)));
                 t(&mut || p_attempt(simd, black_box(&shapes), black_box(&mut out)));
                 t(&mut || p_ln(simd, black_box(&shapes), black_box(&mut out)));
@@ -456,9 +473,28 @@ mod parts {
                 t(&mut || p_boost(simd, black_box(&shapes), black_box(&mut out)));
                 t(&mut || p_exp(simd, black_box(&shapes), black_box(&mut out)));
                 t(&mut || p_copy(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || { let mut x = shapes[0]; for _ in 0..n { x = x * 1.1; } out[0] = x; });
+                t(&mut || {
+                    let mut x = shapes[0];
+                    for _ in 0..n {
+                        x = x * 1.1;
+                    }
+                    out[0] = x;
+                });
             }
-            println!("{:8} philox {:.2} attempt {:.2} ln_over {:.2} sin {:.2} div {:.2} sqrt {:.2} boost {:.2} exp {:.2} copy {:.2} mul-chain {:.2}", simd.name(), best[0], best[1], best[2], best[3], best[4], best[5], best[6], best[7], best[8], best[9]);
+            println!(
+                "{:8} philox {:.2} attempt {:.2} ln_over {:.2} sin {:.2} div {:.2} sqrt {:.2} boost {:.2} exp {:.2} copy {:.2} mul-chain {:.2}",
+                simd.name(),
+                best[0],
+                best[1],
+                best[2],
+                best[3],
+                best[4],
+                best[5],
+                best[6],
+                best[7],
+                best[8],
+                best[9]
+            );
         }
     }
 }
