@@ -63,65 +63,6 @@ pub(crate) fn ln_single(x: f32) -> f32 {
     e as f32 * core::f32::consts::LN_2 + (f * f * p + f)
 }
 
-/// ln(x) / y of a normal positive number, without branches and with a single division. |y| between 1e-300 and 1e300.
-#[inline(always)]
-pub(crate) fn ln_over(x: f64, y: f64) -> f64 {
-    // x = 2^e m with m in [sqrt(1/2), sqrt(2)). The exponent is kept positive, so that no signed shift or conversion of
-    // 64 bits is needed: not every machine has them.
-    const BIAS: u64 = 1024;
-    let shifted = x.to_bits().wrapping_sub(0x3fe6_a09e_667f_3bcd).wrapping_add(BIAS << 52) >> 52;
-    let f = f64::from_bits(x.to_bits().wrapping_sub(shifted.wrapping_sub(BIAS) << 52)) - 1.0;
-    let e = f64::from_bits(0x4330_0000_0000_0000 | shifted) - (4_503_599_627_370_496.0 + BIAS as f64);
-    // log m = 2 atanh(s), s = f / (2 + f).
-    let g = 2.0 + f;
-    let inverse = 1.0 / (g * y);
-    let s = (f * y) * inverse;
-    let z = s * s;
-    // Chebyshev fit of degree 6 in s^2, relative error 5e-18; evaluated in pairs to shorten the chain.
-    let z2 = z * z;
-    let a = 0.666_666_666_666_667 + z * 0.399_999_999_998_994_45;
-    let b = 0.285_714_286_260_032_7 + z * 0.222_222_111_302_598_77;
-    let c = 0.181_828_894_556_749_47 + z * 0.153_317_106_182_107_71;
-    let p = (0.146_165_854_248_886_21 * z2 + c) * (z2 * z2) + (b * z2 + a);
-    let log = 2.0 * s + s * (z * p);
-    ((e * LN_2_LOW + log) + e * LN_2_HIGH) * (g * inverse)
-}
-
-/// exp(x) for x <= 0, without branches; 0 below -708.
-#[inline(always)]
-pub(crate) fn exp_negative(x: f64) -> f64 {
-    // x = n log 2 + r with |r| <= log(2) / 2. Adding this number rounds to an integer and leaves it in the low bits.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    let low = -708.0;
-    let inside = if x > low { x } else { low };
-    let sum = inside * core::f64::consts::LOG2_E + ROUND;
-    let n = sum - ROUND;
-    let r = (inside - n * LN_2_HIGH) - n * LN_2_LOW;
-    // Chebyshev fit of degree 11, relative error 4e-18; evaluated in pairs to shorten the chain.
-    let (r2, r4) = (r * r, (r * r) * (r * r));
-    let a = (2.763_279_054_211_718e-7 + r * 2.511_015_364_692_893e-8) * r2
-        + (2.480_148_507_410_511_7e-5 + r * 2.755_724_060_466_389_6e-6);
-    let b = (1.388_888_895_269_651_6e-3 + r * 1.984_126_989_034_066_5e-4) * r2
-        + (4.166_666_666_648_666e-2 + r * 8.333_333_333_319_49e-3);
-    let c = r2 * (0.500_000_000_000_001_9 + r * 0.166_666_666_666_666_8) + r;
-    let p = ((a * r4 + b) * r4 + c) + 1.0;
-    let power = f64::from_bits(sum.to_bits().wrapping_add(1023) << 52);
-    if x < low { 0.0 } else { p * power }
-}
-
-/// sin(pi s) for |s| <= 1/2, without branches.
-#[inline(always)]
-pub(crate) fn sin_pi(s: f64) -> f64 {
-    // Chebyshev fit of degree 7 in s^2, relative error 1.2e-16.
-    let z = s * s;
-    let z2 = z * z;
-    let a = core::f64::consts::PI - z * 5.167_712_780_049_786;
-    let b = 2.550_164_039_861_867_6 - z * 5.992_645_288_252_24e-1;
-    let c = 8.214_587_881_631_043e-2 - z * 7.370_364_326_530_416e-3;
-    let d = 4.659_870_158_043_378e-4 - z * 2.113_362_735_205_297e-5;
-    ((d * z2 + c) * (z2 * z2) + (b * z2 + a)) * s
-}
-
 /// log(1 + y) for y >= 0, accurate for small y, without branches.
 #[inline(always)]
 pub(crate) fn ln_1p(y: f64) -> f64 {

@@ -1,16 +1,18 @@
 //! Gibbs sampling: exact, or with expected counts as the paper prints it (Algorithm 2).
 
-use super::activations::{Activations, ones};
+use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
+use super::draws::{Place, draw_row, draw_sites};
 use super::local::{Allocation, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
 use super::state::{Averages, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::kernel::{LANES, flat_mut};
+use crate::kernel::flat_mut;
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
+use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
 
@@ -46,8 +48,8 @@ struct FromPrior {
 impl Proposal for FromPrior {
     const KNOWN: bool = false;
     fn draw(&self, t: usize, k: usize) -> f32 {
-        let mut stream = self.key.stream(Site::OffActivation, self.iteration, t as u32, k as u32);
-        stored(stream.gamma(self.shape) / self.rate)
+        let site = Site::OffActivation;
+        stored(gamma_at(self.key, site, self.iteration, t as u32, k as u32, self.shape) / self.rate)
     }
 }
 
@@ -153,10 +155,9 @@ impl Engine for Gibbs {
 
         workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
             let rate = prior.b() + stats.activation[k];
-            for (f, w) in flat_mut(row)[..features].iter_mut().enumerate() {
-                let mut stream = key.stream(Site::Dictionary, iteration, k as u32, f as u32);
-                *w = stored(stream.gamma(prior.a() + stats.allocated[k * features + f]) / rate);
-            }
+            let allocated = &stats.allocated[k * features..];
+            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
+            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], |_| rate);
         });
         dictionary.settle();
 
@@ -165,11 +166,8 @@ impl Engine for Gibbs {
         let columns =
             on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(shares.chunks(components)).enumerate();
         workers.for_each(columns, |(t, ((on, values), shares)), _| {
-            for k in ones(on) {
-                let mut stream = key.stream(Site::Activation, iteration, t as u32, k as u32);
-                let h = stream.gamma(prior.c() + shares[k]) / (prior.d() + dictionary.sum(k));
-                values[k / LANES].0[k % LANES] = stored(h);
-            }
+            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: t as u32 };
+            draw_sites(place, on, values, |k| prior.c() + shares[k], |k| prior.d() + dictionary.sum(k));
         });
         workspace.kept_shares = shares;
 

@@ -1,7 +1,8 @@
 //! SSMF-A (Algorithm 1): sample W, H and pi from q, sample the mask, step along the natural gradient.
 
-use super::activations::{Activations, ones};
+use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
+use super::draws::{Place, draw_row, draw_sites};
 use super::gibbs::{init_mask, start_means};
 use super::local::{Allocation, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
@@ -9,9 +10,10 @@ use super::state::{Averages, Variational, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::kernel::{LANES, flat_mut};
+use crate::kernel::flat_mut;
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
+use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
 
@@ -70,8 +72,8 @@ impl Proposal for FromQ<'_> {
     #[inline]
     fn draw(&self, t: usize, k: usize) -> f32 {
         let at = t * self.components + k;
-        let mut stream = self.key.stream(Site::Activation, self.iteration, t as u32, k as u32);
-        stored(stream.gamma(self.nu_h[at]) / self.rho_h[at])
+        let draw = gamma_at(self.key, Site::Activation, self.iteration, t as u32, k as u32, self.nu_h[at]);
+        stored(draw / self.rho_h[at])
     }
 }
 
@@ -177,11 +179,9 @@ impl Engine for Ssmf {
 
         // Lines 3 to 5: sample W and pi now, H of a site when it is needed.
         workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
-            for (f, w) in flat_mut(row)[..features].iter_mut().enumerate() {
-                let at = k * features + f;
-                let mut stream = key.stream(Site::Dictionary, iteration, k as u32, f as u32);
-                *w = stored(stream.gamma(q.nu_w[at]) / q.rho_w[at]);
-            }
+            let (nu, rho) = (&q.nu_w[k * features..], &q.rho_w[k * features..]);
+            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
+            draw_row(place, &mut flat_mut(row)[..features], |f| nu[f], |f| rho[f]);
         });
         dictionary.settle();
         odds.fill(|k| {
@@ -197,9 +197,9 @@ impl Engine for Ssmf {
             let (on, values) = activations.columns_mut(columns.start, columns.end);
             let sites = on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(columns.clone());
             workers.for_each(sites, |((on, values), t), _| {
-                for k in ones(on) {
-                    values[k / LANES].0[k % LANES] = proposal.draw(t, k);
-                }
+                let (nu, rho) = (&q.nu_h[t * components..], &q.rho_h[t * components..]);
+                let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: t as u32 };
+                draw_sites(place, on, values, |k| nu[k], |k| rho[k]);
             });
             let local = LocalStep {
                 sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },

@@ -1,116 +1,169 @@
 //! Gamma draws, many at once or one alone: the same bits either way, on every machine.
 //!
-//! Marsaglia & Tsang (2000) in plain double-precision arithmetic, one place after the other or sixteen side by side.
-//! A place (key, site, sweep, i, j) has its own numbers. It must not be shared with a [`super::Stream`].
+//! Marsaglia & Tsang (2000) in plain arithmetic without fused products, one place after the other or sixteen side by
+//! side. A place (key, site, sweep, i, j) has its own numbers; it must not be shared with a [`super::Stream`].
 
 use super::{Key, Site, philox};
 use crate::kernel::{LANES, Lanes, Simd, dispatch};
-use crate::special::{exp_negative, ln, ln_over, sin_pi};
+use crate::special::ln;
 
-/// The first word of a counter holds the site below and the number of the block above this bit. Attempt n of a place
+/// The first word of a counter holds the site below and the number of the block above this bit. Attempt n at a place
 /// takes block 2 n, and block 2 n + 1 if the first one does not decide it.
 const BLOCK: u32 = 1 << 8;
 
-/// Blocks of sixteen that are worked on together: more of them are more independent work for the processor.
-const CHUNK: usize = 4;
+/// Draws that are settled together if the cheap test does not settle them; their numbers fit in a byte.
+const CHUNK: usize = 256;
 
-/// Room for draws that the cheap test has not settled.
-const OPEN: usize = 2 * CHUNK * LANES;
+/// First attempts that are made side by side: more than a register holds, for one of them waits most of the time.
+const WIDE: usize = 2 * LANES;
 
 /// So many draws are not worth a block of lanes.
 const FEW: usize = 2;
 
-/// The half of an element that holds a word.
-const LOW: u64 = u32::MAX as u64;
+/// Bits of the acceptance in the first block.
+const ACCEPT_BITS: u32 = 11;
 
-/// `bits` as the mantissa of a number in [1, 2).
+/// -log(U) / y, U = (high + (low + 1/2) / 2^BITS) / 2^31 with 31 bits in `high` and BITS in `low`. The relative error
+/// is some 2^-23 for U near 0 and for U near 1. y between 1e-30 and 1e30.
 #[inline(always)]
-fn mantissa(bits: u64) -> f64 {
-    f64::from_bits(bits | 0x3ff0_0000_0000_0000)
+fn exponential<const BITS: u32>(high: u32, low: u32, y: f32) -> f32 {
+    let unit = 1.0 / (1u32 << 31) as f32;
+    let fraction = (low as i32 as f32 + 0.5) * (1.0 / (1u32 << BITS) as f32);
+    let u = (high as i32 as f32 + fraction) * unit;
+    let one_minus_u = ((0x7fff_ffff - high) as i32 as f32 + (1.0 - fraction)) * unit;
+    // U = 2^e (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)).
+    let bits = u.to_bits() as i32;
+    let e = (bits - 0x3f35_04f3) >> 23;
+    let f = f32::from_bits((bits - (e << 23)) as u32) - 1.0;
+    // e is not above 0. If it is 0, f is known better; by a mask, or a single draw would branch on it.
+    let (f, better) = (f.to_bits(), (-one_minus_u).to_bits());
+    let f = f32::from_bits(better ^ ((better ^ f) & (e >> 31) as u32));
+    // log(1 + f) = 2 atanh(s), s = f / (2 + f). The division by y is the same division.
+    let g = 2.0 + f;
+    let inverse = 1.0 / (g * y);
+    let s = (f * y) * inverse;
+    let z = s * s;
+    // Chebyshev fit, relative error 3e-9 of the logarithm before rounding.
+    let p = (0.295_800_54 * z + 0.399_887_77) * z + 0.666_666_87;
+    let log = 2.0 * s + s * (z * p);
+    -(e as f32 * core::f32::consts::LN_2 + log) * (g * inverse)
 }
 
-/// Where the 128 bits of an attempt go: 52 to the boost, whose logarithm is divided by a shape that may be tiny; 12 to
-/// the acceptance, where they settle all but one case in 4096 of those that any number of bits would settle; 40 to the radius and 24 to the angle of a
-/// normal draw. That normal is cut at 7.5 standard deviations (probability 5e-14), and its distribution function is
-/// off by less than 1e-8 anywhere.
+/// sin(pi s), |s| <= 1/2: Chebyshev fit, relative error 5e-9 before rounding.
+#[inline(always)]
+fn sin_pi(s: f32) -> f32 {
+    let z = s * s;
+    let a = core::f32::consts::PI - z * 5.167_710_3;
+    let b = 2.550_077_4 - z * 0.598_290_4;
+    let z2 = z * z;
+    ((0.077_655_91 * z2 + b) * z2 + a) * s
+}
+
+/// d of a shape. A shape below 1 is drawn as one more, and boosted.
+#[inline(always)]
+fn excess(shape: f64) -> f64 {
+    (if shape < 1.0 { shape + 1.0 } else { shape }) - 1.0 / 3.0
+}
+
+/// d in single precision, within the range in which [`normal_over`] gives numbers: whatever the shape, draws end.
+#[inline(always)]
+fn single(d: f64) -> f32 {
+    let d = d as f32;
+    let d = if d > 0.5 { d } else { 0.5 };
+    if d < 1e30 { d } else { 1e30 }
+}
+
+/// y = x / sqrt(9 d) for a standard normal x.
 ///
-/// With d = shape - 1/3 and a standard normal x, the candidate is d v, v = (1 + y)^3, y = x / sqrt(9 d), and it is
-/// taken with probability exp(d g(y)), g(y) = 9 y^2 / 2 + 1 - v + log v.
-struct Attempt {
-    d: f64,
-    y2: f64,
-    root: f64,
-    /// The acceptance in [0, 1), its first 12 bits: it is between this and 1/4096 more.
-    accept: f64,
-}
-
-impl Attempt {
-    #[inline(always)]
-    fn new([normal, rest]: [u64; 2], shape: f64) -> Self {
-        let d = (if shape < 1.0 { shape + 1.0 } else { shape }) - 1.0 / 3.0;
-        // Box-Muller: sqrt(-2 log u) sin(pi s), u in (0, 1) and s in (-1/2, 1/2), both at the middle of their cells.
-        let u = mantissa(normal >> 24 << 12) - (1.0 - 0.5 / (1u64 << 40) as f64);
-        let s = mantissa(normal << 40 >> 12) - (1.5 - 0.5 / (1u64 << 24) as f64);
-        let sine = sin_pi(s);
-        let y = ln_over(u, -4.5 * d).sqrt() * sine;
-        let accept = mantissa((rest & 0xfff) << 40) - 1.0;
-        Self { d, y2: y * y, root: 1.0 + y, accept }
-    }
-
-    /// True if the candidate is taken whatever the other bits of the acceptance are.
-    ///
-    /// g'(y) = -3 y^3 / (1 + y), so -g(y) <= 3/4 y^4 / min(1, 1 + y), and exp(d g) >= 1 + d g. This is tighter than
-    /// the usual 1 - 0.0331 x^4, the more so the larger the shape.
-    #[inline(always)]
-    fn surely(&self) -> bool {
-        let least = if self.root < 1.0 { self.root } else { 1.0 };
-        4.0 * self.accept * least > 3.0 * self.d * (self.y2 * self.y2)
-    }
-
-    /// True if the candidate is taken; `tail` has the next 32 bits of the acceptance.
-    #[inline(always)]
-    fn exactly(&self, tail: u64) -> bool {
-        let cell = 1.0 / 4096.0;
-        let below = (mantissa((tail & LOW) << 20) - (1.0 - 0.5 / (1u64 << 32) as f64)) * cell;
-        let root = if self.root > 0.0 { self.root } else { 1.0 };
-        let v = root * root * root;
-        let bound = self.d * (((1.0 - v) + ln(v)) + 4.5 * self.y2);
-        (self.root > 0.0) & (ln(1.0 - (self.accept + below)) < bound)
-    }
-
-    #[inline(always)]
-    fn value(&self) -> f64 {
-        self.d * (self.root * self.root * self.root)
-    }
-}
-
-/// U^(1 / shape), which takes a draw of shape + 1 to one of shape; 1 if the shape is not below 1.
+/// x is sqrt(-2 log U) sin(pi s) with 39 bits of U and 24 of s (Box & Muller), in single precision: the draws are
+/// stored so. It is cut at 7.4 standard deviations (probability 1e-13).
 #[inline(always)]
-fn boost(rest: u64, shape: f64) -> f64 {
-    let u = mantissa(rest >> 12) - (1.0 - 0.5 / (1u64 << 52) as f64);
-    let power = exp_negative(ln_over(u, shape));
-    if shape < 1.0 { power } else { 1.0 }
+fn normal_over(words: [u32; 4], d: f32) -> f32 {
+    let s = ((words[3] >> 8) as i32 as f32 - (8_388_608.0 - 0.5)) * (1.0 / (1u32 << 24) as f32);
+    exponential::<8>(words[2] >> 1, words[3] & 0xff, 4.5 * d).sqrt() * sin_pi(s)
 }
 
-/// Gamma(shape, rate 1) at one place, from attempt `attempt` on.
+/// True if the candidate d (1 + y)^3 is taken whatever the bits of the acceptance behind the first are.
+///
+/// It is to be taken with probability exp(d g(y)), g(y) = 9 y^2 / 2 + 1 - v + log v, v = (1 + y)^3. As
+/// g'(y) = -3 y^3 / (1 + y), that is at least 1 - 3/4 d y^4 / min(1, 1 + y): tighter than the usual 1 - 0.0331 x^4, and
+/// the more so the larger the shape. The factor is a little above 3 to cover the rounding.
+#[inline(always)]
+fn surely(words: [u32; 4], d: f32, y: f32) -> bool {
+    let accept = (words[1] & ((1 << ACCEPT_BITS) - 1)) as i32 as f32;
+    let root = 1.0 + y;
+    let least = if root < 1.0 { root } else { 1.0 };
+    let y2 = y * y;
+    (4.0 / (1u32 << ACCEPT_BITS) as f32) * accept * least > (3.000_01 * d * y2) * y2
+}
+
+/// True if the candidate is taken; `tail` has the next 32 bits of the acceptance.
+#[inline(always)]
+fn exactly(words: [u32; 4], tail: u32, d: f64, y: f64) -> bool {
+    let accept =
+        f64::from(words[1] & ((1 << ACCEPT_BITS) - 1)) + (f64::from(tail) + 0.5) / (1u64 << 32) as f64;
+    let root = 1.0 + y;
+    let inside = if root > 0.0 { root } else { 1.0 };
+    let v = inside * inside * inside;
+    let bound = d * (((1.0 - v) + ln(v)) + 4.5 * (y * y));
+    (root > 0.0) & (ln(1.0 - accept / (1u64 << ACCEPT_BITS) as f64) < bound)
+}
+
+/// d (1 + y)^3.
+#[inline(always)]
+fn candidate(d: f64, y: f64) -> f64 {
+    let root = 1.0 + y;
+    d * (root * root * root)
+}
+
+/// U^(1 / shape), which takes a draw of shape + 1 to one of shape: a factor near 1, and the upper half of a power of
+/// two in double precision. 52 bits of U.
+#[inline(always)]
+fn boost(words: [u32; 4], shape: f32) -> (f32, u32) {
+    let shape = if shape > 1e-30 { shape } else { 1e-30 };
+    let exponent = exponential::<21>(words[0] >> 1, words[1] >> ACCEPT_BITS, shape);
+    // Behind this the draw is 0: so is a number whose exponent bits are all 0.
+    const LAST: f32 = 1023.0 * core::f32::consts::LN_2;
+    let exponent = if exponent < LAST { exponent } else { LAST };
+    // -exponent = n log 2 + r, |r| <= log(2) / 2. Adding this number rounds to an integer and leaves it in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    let sum = ROUND - exponent * core::f32::consts::LOG2_E;
+    let n = sum - ROUND;
+    let r = (-exponent - n * 0.693_359_4) + n * 2.121_944_4e-4;
+    // Chebyshev fit, relative error 5e-10 before rounding.
+    let r2 = r * r;
+    let a = 0.5 + r * 0.166_666_67;
+    let b = 4.166_646_3e-2 + r * 8.333_31e-3;
+    let c = 1.393_373_1e-3 + r * 1.989_108e-4;
+    let near_one = (((c * r2 + b) * r2 + a) * r2 + r) + 1.0;
+    (near_one, sum.to_bits().wrapping_sub(ROUND.to_bits()).wrapping_add(1023) << 20)
+}
+
+/// A candidate with its boost.
+#[inline(always)]
+fn boosted(value: f64, shape: f64, (near_one, power): (f32, u32)) -> f64 {
+    let factor = f64::from(near_one) * f64::from_bits(u64::from(power) << 32);
+    value * if shape < 1.0 { factor } else { 1.0 }
+}
+
+/// Gamma(shape, rate 1) at one place, from an attempt on.
 #[inline(always)]
 fn alone(key: [u32; 2], [first, sweep, i]: [u32; 3], j: u32, shape: f64, attempt: u32) -> f64 {
-    debug_assert!(shape > 0.0 && shape.is_finite(), "the shape of a gamma draw is {shape}");
+    let d = excess(shape);
     let mut counter = [first.wrapping_add(2 * BLOCK * attempt), sweep, i, j];
     loop {
-        let words = philox::block(counter, key).map(u64::from);
+        let words = philox::block(counter, key);
         counter[0] = counter[0].wrapping_add(BLOCK);
-        let (normal, rest) = (words[2] << 32 | words[3], words[0] << 32 | words[1]);
-        let candidate = Attempt::new([normal, rest], shape);
-        if candidate.surely() || candidate.exactly(u64::from(philox::block(counter, key)[0])) {
-            let value = candidate.value();
-            return if shape < 1.0 { value * boost(rest, shape) } else { value };
+        let y = normal_over(words, single(d));
+        if surely(words, single(d), y) || exactly(words, philox::block(counter, key)[0], d, f64::from(y)) {
+            let value = candidate(d, f64::from(y));
+            return if shape < 1.0 { boosted(value, shape, boost(words, shape as f32)) } else { value };
         }
         counter[0] = counter[0].wrapping_add(BLOCK);
     }
 }
 
-/// Gamma(shape, rate 1) at one place, shape between 1e-300 and 1e300. Tiny shapes may give 0.
+/// Gamma(shape, rate 1) at one place, shape between 1e-30 and 1e30. Tiny shapes may give 0.
 #[inline]
 pub(crate) fn gamma_at(key: Key, site: Site, sweep: u32, i: u32, j: u32, shape: f64) -> f64 {
     alone(key.words(), [site as u32, sweep, i], j, shape, 0)
@@ -160,341 +213,172 @@ impl Places<'_> {
             Self::At(js) => js[n],
         }
     }
-
-    /// Sixteen places from the `n`-th on; those behind the last are anything.
-    #[inline(always)]
-    fn block(self, n: usize) -> [u32; LANES] {
-        let mut j = [0; LANES];
-        match self {
-            Self::From(first) => {
-                for l in 0..LANES {
-                    j[l] = first.wrapping_add((n + l) as u32);
-                }
-            }
-            Self::At(js) => match js[n..].first_chunk() {
-                Some(js) => j = *js,
-                None => {
-                    for (a, b) in j.iter_mut().zip(&js[n..]) {
-                        *a = *b;
-                    }
-                }
-            },
-        }
-        j
-    }
 }
 
 dispatch! { fn fill_on [] (key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) = fill }
 
+/// First attempts at all places; what the cheap test does not settle is settled chunk by chunk.
 #[inline(always)]
 fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) {
     assert_eq!(shapes.len(), out.len(), "one draw for every shape");
-    let mut bits = [Bits { normal: [0; LANES], rest: [0; LANES] }; CHUNK];
-    let mut settled = [0; CHUNK * LANES];
-    let mut open = [0; OPEN];
-    let mut opens = 0;
-    for at in (0..shapes.len()).step_by(CHUNK * LANES) {
-        let count = (shapes.len() - at).min(CHUNK * LANES);
-        for (block, bits) in bits[..count.div_ceil(LANES)].iter_mut().enumerate() {
-            *bits = Bits::new(key, counter, &places.block(at + block * LANES));
+    for start in (0..shapes.len()).step_by(CHUNK) {
+        let end = shapes.len().min(start + CHUNK);
+        let mut settled = [0; CHUNK];
+        let mut at = start;
+        while end - at >= WIDE {
+            first_attempts::<WIDE>(key, counter, places, shapes, at, out, &mut settled[at - start..]);
+            at += WIDE;
         }
-        let shape_blocks = shapes[at..at + count].chunks_exact(LANES);
-        let shape_rest = shape_blocks.remainder();
-        let mut out_blocks = out[at..at + count].chunks_exact_mut(LANES);
-        let settled_blocks = settled.chunks_exact_mut(LANES);
-        for (((bits, shape), out), settled) in
-            bits.iter().zip(shape_blocks).zip(&mut out_blocks).zip(settled_blocks)
-        {
-            first_attempts(
-                bits,
-                shape.try_into().unwrap(),
-                out.try_into().unwrap(),
-                settled.try_into().unwrap(),
-            );
+        while end - at >= LANES {
+            first_attempts::<LANES>(key, counter, places, shapes, at, out, &mut settled[at - start..]);
+            at += LANES;
         }
-        let out_rest = out_blocks.into_remainder();
-        if !shape_rest.is_empty() {
-            let (mut shape, mut values) = ([1.0; LANES], [0.0; LANES]);
-            for (a, b) in shape.iter_mut().zip(shape_rest) {
-                *a = *b;
+        if at < end {
+            // Lanes behind the last place draw for nobody.
+            let (mut j, mut shape, mut values) = ([0; LANES], [1.0; LANES], [0.0; LANES]);
+            for l in 0..end - at {
+                j[l] = places.get(at + l);
+                shape[l] = shapes[at + l];
             }
-            let block = count / LANES;
-            first_attempts(
-                &bits[block],
+            first_attempts::<LANES>(
+                key,
+                counter,
+                Places::At(&j),
                 &shape,
+                0,
                 &mut values,
-                (&mut settled[block * LANES..][..LANES]).try_into().unwrap(),
+                &mut settled[at - start..],
             );
-            for (a, b) in out_rest.iter_mut().zip(values) {
-                *a = b;
-            }
+            out[at..end].copy_from_slice(&values[..end - at]);
         }
-        for (l, settled) in settled[..count].iter().enumerate() {
-            open[opens] = (at + l) as u32;
-            opens += usize::from(*settled == 0);
-        }
-        if opens > OPEN - CHUNK * LANES || at + count == shapes.len() {
-            settle(key, counter, places, shapes, &mut open[..opens], out);
-            opens = 0;
-        }
+        // Only now, for what was drawn cannot be predicted: a branch on it would stop the next block.
+        settle(key, counter, places, shapes, start, &settled[..end - start], out);
     }
 }
 
-#[derive(Clone, Copy)]
-struct Bits {
-    normal: [u64; LANES],
-    rest: [u64; LANES],
-}
-
-impl Bits {
-    #[inline(always)]
-    fn new(key: [u32; 2], counter: [u32; 3], j: &[u32; LANES]) -> Self {
-        let words = philox::blocks(counter, j, key);
-        let mut bits = Bits { normal: [0; LANES], rest: [0; LANES] };
-        for l in 0..LANES {
-            bits.normal[l] = words[2][l] << 32 | words[3][l] & LOW;
-            bits.rest[l] = words[0][l] << 32 | words[1][l] & LOW;
-        }
-        bits
-    }
-}
-
-/// Draws at sixteen places by their first attempts, and for each if the cheap test took it.
+/// The first attempts at N places from the `at`-th on.
 #[inline(always)]
-fn first_attempts(bits: &Bits, shape: &[f64; LANES], out: &mut [f64; LANES], settled: &mut [u64; LANES]) {
-    let mut values = [0.0; LANES];
-    for l in 0..LANES {
-        let candidate = Attempt::new([bits.normal[l], bits.rest[l]], shape[l]);
-        values[l] = candidate.value();
-        settled[l] = u64::from(candidate.surely());
-    }
-    boost_lanes(&bits.rest, shape, &mut values);
-    *out = values;
+fn first_attempts<const N: usize>(
+    key: [u32; 2],
+    counter: [u32; 3],
+    places: Places<'_>,
+    shapes: &[f64],
+    at: usize,
+    out: &mut [f64],
+    settled: &mut [u32],
+) {
+    let words = match places {
+        Places::From(first) => {
+            let first = first.wrapping_add(at as u32);
+            philox::blocks(counter, |l| first.wrapping_add(l as u32), key)
+        }
+        Places::At(js) => {
+            let js: &[u32; N] = js[at..at + N].try_into().expect("N of them");
+            philox::blocks(counter, |l| js[l], key)
+        }
+    };
+    let shape: &[f64; N] = shapes[at..at + N].try_into().expect("N of them");
+    let (values, taken) = attempts(&words, None, shape);
+    out[at..at + N].copy_from_slice(&values);
+    settled[..N].copy_from_slice(&taken);
 }
 
+/// One attempt at each of N places, and for each if it was taken: by the cheap test, or given `tails` by the exact one.
 #[inline(always)]
-fn boost_lanes(rest: &[u64; LANES], shape: &[f64; LANES], values: &mut [f64; LANES]) {
+fn attempts<const N: usize>(
+    words: &[[u32; N]; 4],
+    tails: Option<&[u32; N]>,
+    shape: &[f64; N],
+) -> ([f64; N], [u32; N]) {
+    let word = |l: usize| [words[0][l], words[1][l], words[2][l], words[3][l]];
+    let (mut d, mut d_single) = ([0.0; N], [0.0; N]);
+    for l in 0..N {
+        d[l] = excess(shape[l]);
+        d_single[l] = single(d[l]);
+    }
+    let (mut y, mut settled) = ([0.0; N], [0; N]);
+    for l in 0..N {
+        y[l] = normal_over(word(l), d_single[l]);
+        settled[l] = u32::from(surely(word(l), d_single[l], y[l]));
+    }
+    if let Some(tails) = tails {
+        for l in 0..N {
+            settled[l] |= u32::from(exactly(word(l), tails[l], d[l], f64::from(y[l])));
+        }
+    }
+    let mut values = [0.0; N];
+    for l in 0..N {
+        values[l] = candidate(d[l], f64::from(y[l]));
+    }
     if shape.iter().fold(false, |any, &shape| any | (shape < 1.0)) {
-        for l in 0..LANES {
-            values[l] *= boost(rest[l], shape[l]);
+        let (mut near_one, mut power) = ([0.0; N], [0; N]);
+        let mut shape_single = [0.0; N];
+        for l in 0..N {
+            shape_single[l] = shape[l] as f32;
+        }
+        for l in 0..N {
+            (near_one[l], power[l]) = boost(word(l), shape_single[l]);
+        }
+        for l in 0..N {
+            values[l] = boosted(values[l], shape[l], (near_one[l], power[l]));
         }
     }
+    (values, settled)
 }
 
-/// Draws at the places `open`, whose first attempt has failed the cheap test.
+/// Draws at the places from `start` on that are not settled: their first attempt has failed the cheap test.
 #[inline(always)]
 fn settle(
     key: [u32; 2],
     [first, sweep, i]: [u32; 3],
     places: Places<'_>,
     shapes: &[f64],
-    open: &mut [u32],
+    start: usize,
+    settled: &[u32],
     out: &mut [f64],
 ) {
-    let mut left = open.len();
+    let mut left = [0; CHUNK];
+    let mut count = 0;
+    for (block, settled) in settled.chunks(LANES).enumerate() {
+        if settled.iter().fold(1, |all, &one| all & one) == 1 {
+            continue;
+        }
+        for (l, &settled) in settled.iter().enumerate() {
+            left[count] = (block * LANES + l) as u8;
+            count += usize::from(settled == 0);
+        }
+    }
     let mut attempt = 0;
-    while left > FEW {
-        let block = first.wrapping_add(2 * BLOCK * attempt);
-        let (count, mut kept) = (left, 0);
+    while count > FEW {
+        let number = first.wrapping_add(2 * BLOCK * attempt);
+        let mut kept = 0;
         for at in (0..count).step_by(LANES) {
             let lanes = LANES.min(count - at);
             let (mut j, mut shape) = ([0; LANES], [1.0; LANES]);
             for l in 0..lanes {
-                j[l] = places.get(open[at + l] as usize);
-                shape[l] = shapes[open[at + l] as usize];
+                let n = start + usize::from(left[at + l]);
+                j[l] = places.get(n);
+                shape[l] = shapes[n];
             }
-            let bits = Bits::new(key, [block, sweep, i], &j);
-            let tails = philox::blocks([block.wrapping_add(BLOCK), sweep, i], &j, key);
-            let (mut values, mut settled) = ([0.0; LANES], [0; LANES]);
-            for l in 0..LANES {
-                let candidate = Attempt::new([bits.normal[l], bits.rest[l]], shape[l]);
-                values[l] = candidate.value();
-                settled[l] = u64::from(candidate.surely() | candidate.exactly(tails[0][l]));
-            }
-            boost_lanes(&bits.rest, &shape, &mut values);
+            let words = philox::blocks([number, sweep, i], |l| j[l], key);
+            let tails = philox::blocks([number.wrapping_add(BLOCK), sweep, i], |l| j[l], key)[0];
+            let (values, settled) = attempts(&words, Some(&tails), &shape);
             for l in 0..lanes {
-                let n = open[at + l];
-                out[n as usize] = values[l];
-                open[kept] = n;
+                let n = left[at + l];
+                out[start + usize::from(n)] = values[l];
+                left[kept] = n;
                 kept += usize::from(settled[l] == 0);
             }
         }
-        left = kept;
+        count = kept;
         attempt += 1;
     }
-    for &n in &open[..left] {
-        let n = n as usize;
+    for &n in &left[..count] {
+        let n = start + usize::from(n);
         out[n] = alone(key, [first, sweep, i], places.get(n), shapes[n], attempt);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn timings() {
-        use std::time::Instant;
-        let n = 1024;
-        for (name, base, step) in
-            [("5..", 5.0, 0.01), ("1..2", 1.0, 1.0 / 1024.0), ("0.5", 0.5, 0.0), ("0..1", 0.01, 0.9 / 1024.0)]
-        {
-            let shapes: Vec<f64> = (0..n).map(|i| base + step * i as f64).collect();
-            let js: Vec<u32> = (0..n as u32).map(|i| i * 3).collect();
-            let mut out = vec![0.0; n];
-            let mut times: Vec<(String, Vec<f64>)> = Vec::new();
-            for rep in 0..801u32 {
-                let mut slot = 0;
-                let mut add = |label: String, f: &mut dyn FnMut()| {
-                    let t = Instant::now();
-                    f();
-                    let ns = t.elapsed().as_secs_f64() * 1e9 / n as f64;
-                    if times.len() <= slot {
-                        times.push((label, Vec::new()));
-                    }
-                    times[slot].1.push(ns);
-                    slot += 1;
-                };
-                let key = Key::new(1);
-                for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
-                    add(format!("row {}", simd.name()), &mut || {
-                        gamma_row(simd, key, Site::Dictionary, rep, 3, 0, &shapes, &mut out)
-                    });
-                    add(format!("sites16 {}", simd.name()), &mut || {
-                        for at in (0..n).step_by(16) {
-                            gamma_sites(
-                                simd,
-                                key,
-                                Site::Dictionary,
-                                rep,
-                                3,
-                                &js[at..at + 16],
-                                &shapes[at..at + 16],
-                                &mut out[at..at + 16],
-                            )
-                        }
-                    });
-                    add(format!("sites128 {}", simd.name()), &mut || {
-                        for at in (0..n).step_by(128) {
-                            gamma_sites(
-                                simd,
-                                key,
-                                Site::Dictionary,
-                                rep,
-                                3,
-                                &js[at..at + 128],
-                                &shapes[at..at + 128],
-                                &mut out[at..at + 128],
-                            )
-                        }
-                    });
-                }
-                add("single".into(), &mut || {
-                    for l in 0..n {
-                        out[l] = gamma_at(key, Site::Dictionary, rep, 3, l as u32, shapes[l])
-                    }
-                });
-                add("stream".into(), &mut || {
-                    for l in 0..n {
-                        out[l] = key.stream(Site::Dictionary, rep, 3, l as u32).gamma(shapes[l])
-                    }
-                });
-            }
-            for (label, mut t) in times {
-                t.sort_by(f64::total_cmp);
-                println!("{name:6} {label:18} {:6.2} ns (min {:6.2})", t[t.len() / 2], t[0]);
-            }
-        }
-    }
-}
-#[cfg(test)]
-mod parts {
-    use super::*;
-    use std::hint::black_box;
-    use std::time::Instant;
-    macro_rules! part {
-        ($name:ident, $body:ident, $e:expr) => {
-            dispatch! { fn $name [] (shapes: &[f64], out: &mut [f64]) = $body }
-            #[inline(always)]
-            fn $body<V: Lanes>(shapes: &[f64], out: &mut [f64]) {
-                let f = $e;
-                for (out, shapes) in out.iter_mut().zip(shapes) {
-                    *out = f(*shapes);
-                }
-            }
-        };
-    }
-    part!(p_copy, b_copy, |x: f64| x + 1.0);
-    part!(p_ln, b_ln, |x: f64| ln_over(x, 2.0 + x));
-    part!(p_exp, b_exp, |x: f64| exp_negative(x));
-    part!(p_sin, b_sin, |x: f64| sin_pi(x));
-    part!(p_div, b_div, |x: f64| 1.0 / x);
-    part!(p_sqrt, b_sqrt, |x: f64| x.sqrt());
-    part!(p_attempt, b_attempt, |x: f64| {
-        let c = Attempt::new([x.to_bits(), x.to_bits()], x);
-        if c.surely() { c.value() } else { 0.0 }
-    });
-    part!(p_boost, b_boost, |x: f64| boost(x.to_bits(), x));
-    dispatch! { fn p_philox [] (out: &mut [f64]) = b_philox }
-    #[inline(always)]
-    fn b_philox<V: Lanes>(out: &mut [f64]) {
-        for (b, out) in out.chunks_exact_mut(LANES).enumerate() {
-            let mut j = [0; LANES];
-            for l in 0..LANES {
-                j[l] = (b * LANES + l) as u32;
-            }
-            let w = philox::blocks([1, 2, 3], &j, [4, 5]);
-            for l in 0..LANES {
-                out[l] = f64::from_bits((w[0][l] ^ w[1][l] ^ w[2][l] ^ w[3][l]) & LOW);
-            }
-        }
-    }
-    #[test]
-    fn parts() {
-        let n = 1024;
-        let shapes: Vec<f64> = (0..n).map(|i| 0.3 + 0.0001 * i as f64).collect();
-        let mut out = vec![0.0; n];
-        for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
-            let mut best = [f64::INFINITY; 12];
-            for _ in 0..1000 {
-                let mut slot = 0;
-                let mut t = |f: &mut dyn FnMut()| {
-                    let s = Instant::now();
-                    f();
-                    best[slot] = best[slot].min(s.elapsed().as_secs_f64() * 1e9 / n as f64);
-                    slot += 1;
-                };
-                t(&mut || p_philox(simd, black_box(&mut out)));
-                t(&mut || p_attempt(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_ln(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_sin(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_div(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_sqrt(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_boost(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_exp(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || p_copy(simd, black_box(&shapes), black_box(&mut out)));
-                t(&mut || {
-                    let mut x = shapes[0];
-                    for _ in 0..n {
-                        x = x * 1.1;
-                    }
-                    out[0] = x;
-                });
-            }
-            println!(
-                "{:8} philox {:.2} attempt {:.2} ln_over {:.2} sin {:.2} div {:.2} sqrt {:.2} boost {:.2} exp {:.2} copy {:.2} mul-chain {:.2}",
-                simd.name(),
-                best[0],
-                best[1],
-                best[2],
-                best[3],
-                best[4],
-                best[5],
-                best[6],
-                best[7],
-                best[8],
-                best[9]
-            );
-        }
-    }
-}
+#[path = "gamma_tests.rs"]
+mod tests;

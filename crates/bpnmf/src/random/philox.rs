@@ -58,19 +58,22 @@ pub(crate) fn lanes_at<V: Lanes>(
     *out = c;
 }
 
-/// Any number of blocks, whose counters differ in the last word only. Words are in the low halves of the elements of
-/// `out`, and the high halves are left dirty: this is the shape in which plain code vectorises, a product in each
-/// element.
+/// Blocks whose counters differ in the last word only, which is `last(i)` for block i. Plain code, with a product in every
+/// 64-bit element: it vectorises on any machine.
 #[inline(always)]
-pub(crate) fn blocks<const N: usize>(counter: [u32; 3], last: &[u32; N], key: [u32; 2]) -> [[u64; N]; 4] {
+pub(crate) fn blocks<const N: usize>(
+    counter: [u32; 3],
+    last: impl Fn(usize) -> u32,
+    key: [u32; 2],
+) -> [[u32; N]; 4] {
     let mut out = [[0; N]; 4];
     for i in 0..N {
-        let mut c = [counter[0], counter[1], counter[2], last[i]].map(u64::from);
+        // Words are in the low halves; nothing reads the high ones.
+        let mut c = [counter[0], counter[1], counter[2], last(i)].map(u64::from);
         let mut k = key;
         for _ in 0..ROUNDS {
-            let low = |word: u64| word & u64::from(u32::MAX);
-            let product0 = low(c[0]) * u64::from(MULTIPLIERS[0]);
-            let product1 = low(c[2]) * u64::from(MULTIPLIERS[1]);
+            let product0 = (c[0] & u64::from(u32::MAX)) * u64::from(MULTIPLIERS[0]);
+            let product1 = (c[2] & u64::from(u32::MAX)) * u64::from(MULTIPLIERS[1]);
             c = [
                 (product1 >> 32) ^ c[1] ^ u64::from(k[0]),
                 product1,
@@ -80,7 +83,7 @@ pub(crate) fn blocks<const N: usize>(counter: [u32; 3], last: &[u32; N], key: [u
             k = [k[0].wrapping_add(INCREMENTS[0]), k[1].wrapping_add(INCREMENTS[1])];
         }
         for w in 0..4 {
-            out[w][i] = c[w];
+            out[w][i] = c[w] as u32;
         }
     }
     out
@@ -102,6 +105,15 @@ mod tests {
             block([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
             [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
         );
+    }
+
+    #[test]
+    fn blocks_side_by_side_equal_single_blocks() {
+        let last = |i: usize| (i as u32).wrapping_mul(0x9E37_79B9).wrapping_sub(3);
+        let out = blocks::<LANES>([3, 1 << 31, 77], last, [u32::MAX - 1, 8]);
+        for i in 0..LANES {
+            assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), block([3, 1 << 31, 77, last(i)], [u32::MAX - 1, 8]));
+        }
     }
 
     #[test]
