@@ -12,7 +12,6 @@ use crate::error::Error;
 use crate::kernel::flat_mut;
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
-use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
 
@@ -48,8 +47,8 @@ struct FromPrior {
 impl Proposal for FromPrior {
     const KNOWN: bool = false;
     fn draw(&self, t: usize, k: usize) -> f32 {
-        let site = Site::OffActivation;
-        stored(gamma_at(self.key, site, self.iteration, t as u32, k as u32, self.shape) / self.rate)
+        let mut stream = self.key.stream(Site::OffActivation, self.iteration, t as u32, k as u32);
+        stored(stream.gamma(self.shape) / self.rate)
     }
 }
 

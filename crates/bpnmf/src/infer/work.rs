@@ -232,8 +232,9 @@ impl Work {
                 self.rate_error = f32::INFINITY;
             }
         }
-        // Negated so that NaN, too, means to build anew.
-        if was_wild || !(self.rate_error <= RATE_ERROR) {
+        // Asked this way round so that NaN, too, means to build anew.
+        let sound = self.rate_error <= RATE_ERROR;
+        if was_wild || !sound {
             self.rebuild::<V>(dictionary, column);
         }
     }
