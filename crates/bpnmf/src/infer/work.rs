@@ -5,7 +5,7 @@ use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, Lanes, Tile, flat_mut};
+use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut};
 use crate::special::ln_1p;
 
 /// Beyond this relative error the running rate is built anew.
@@ -31,9 +31,8 @@ pub(crate) struct Work {
     pub(crate) active: usize,
     /// Which, and how strongly, while the rate is built.
     parts: Vec<(usize, f32)>,
-    /// The counts, 1 where they are positive, the rate, 1 / rate and count / rate there; zero elsewhere.
+    /// The counts, and the rate; 1 / rate and count / rate where there are counts, zero elsewhere.
     pub(crate) x: Vec<Tile>,
-    positive: Vec<Tile>,
     rate: Vec<Tile>,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
@@ -44,6 +43,8 @@ pub(crate) struct Work {
     rate_error: f32,
     /// A bound of the relative error of a sum of products with `ratio`.
     pub(crate) error: f32,
+    /// The same for a sum of logarithms of 1 + w h `inverse`, in a column where the component is off and where it is on.
+    pub(crate) log_errors: [f32; 2],
     /// Set when a rate is out of range: nothing here means anything.
     pub(crate) wild: bool,
 }
@@ -68,8 +69,7 @@ impl Work {
         };
         let tiles = self.entries.div_ceil(LANES);
         if self.x.len() != tiles {
-            for part in [&mut self.x, &mut self.positive, &mut self.rate, &mut self.inverse, &mut self.ratio]
-            {
+            for part in [&mut self.x, &mut self.rate, &mut self.inverse, &mut self.ratio] {
                 part.resize(tiles, Tile::ZERO);
             }
         }
@@ -94,13 +94,11 @@ impl Work {
         }
         let (zero, one) = (V::splat(0.0), V::splat(1.0));
         let mut blocks = zero;
-        for (x, positive) in self.x.iter().zip(&mut self.positive) {
-            let x = V::load(&x.0);
-            blocks = blocks.add(x);
-            V::select(x.gt(zero), one, zero).store(&mut positive.0);
+        for x in &self.x {
+            blocks = blocks.add(V::load(&x.0));
         }
         blocks.store(&mut self.block_totals);
-        V::select(blocks.gt(zero), one.div(blocks), zero).store(&mut self.block_inverses);
+        one.div(blocks).where_positive(blocks).store(&mut self.block_inverses);
         let total = counts.column_totals()[t];
         self.total = total as f32;
         self.inverse_total = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
@@ -118,47 +116,73 @@ impl Work {
             return dictionary.row_tiles(k);
         }
         buffer.resize(self.x.len(), Tile::ZERO);
-        let row = dictionary.row(k);
+        // The tiles rather than the row: they have just been read for the scores.
+        let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
         for (out, &f) in flat_mut(buffer).iter_mut().zip(&self.rows) {
-            *out = row[f as usize];
+            *out = tile[f as usize].0[lane];
         }
         &buffer[..self.x.len()]
+    }
+
+    /// Lists the components that are on, 64 sites at a time: the end of every run of bits is a branch that the processor
+    /// guesses wrongly.
+    #[inline(always)]
+    fn list(&mut self, column: ActiveColumn<'_>) {
+        self.parts.clear();
+        for (quad, words) in column.on.chunks(4).enumerate() {
+            let mut rest = words.iter().rev().fold(0, |rest, &word| rest << LANES | u64::from(word));
+            while rest != 0 {
+                let k = quad * 4 * LANES + rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                self.parts.push((k, column.values[k]));
+            }
+        }
+        self.active = self.parts.len();
     }
 
     /// Builds the rate anew from the components that are on.
     #[inline(always)]
     pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
-        column.list(&mut self.parts);
-        self.active = self.parts.len();
+        self.list(column);
+        let mut extremes = Extremes::<V>::none();
         if self.compact {
             self.rate.fill(Tile::ZERO);
             for &(k, h) in &self.parts {
-                let row = dictionary.row(k);
+                let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
                 for (rate, &f) in flat_mut(&mut self.rate).iter_mut().zip(&self.rows) {
-                    *rate += row[f as usize] * h;
+                    *rate += tile[f as usize].0[lane] * h;
                 }
             }
+            for at in 0..self.rate.len() {
+                self.follow(at, V::load(&self.rate[at].0), &mut extremes);
+            }
         } else {
-            // A few tiles of all components at a time, so that their rates stay in registers.
+            // Several tiles of all components at a time: as many sums as it takes to hide the latency of one.
             let tiles = self.rate.len();
             let mut at = 0;
             while at < tiles {
-                if tiles - at >= 4 {
-                    self.rebuild_tiles::<V, 4>(dictionary, at);
-                    at += 4;
-                } else {
-                    self.rebuild_tiles::<V, 1>(dictionary, at);
-                    at += 1;
-                }
+                at += match tiles - at {
+                    1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
+                    2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
+                    3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
+                    4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
+                    5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
+                    _ => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
+                };
             }
         }
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
-        self.refresh::<V>();
+        self.settle(&extremes);
     }
 
     /// Builds `N` tiles of the rate from tile `at` on.
     #[inline(always)]
-    fn rebuild_tiles<V: Lanes, const N: usize>(&mut self, dictionary: &Dictionary, at: usize) {
+    fn rebuild_tiles<V: Lanes, const N: usize>(
+        &mut self,
+        dictionary: &Dictionary,
+        at: usize,
+        extremes: &mut Extremes<V>,
+    ) -> usize {
         let mut sums = [V::splat(0.0); N];
         for &(k, h) in &self.parts {
             let w = &dictionary.row_tiles(k)[at..at + N];
@@ -167,30 +191,36 @@ impl Work {
             }
         }
         for i in 0..N {
-            sums[i].store(&mut self.rate[at + i].0);
+            self.follow(at + i, sums[i], extremes);
         }
+        N
     }
 
-    /// Brings everything that follows from the rate up to date.
+    /// Sets one tile of the rate and what follows from it. Returns 1 / rate.
     #[inline(always)]
-    fn refresh<V: Lanes>(&mut self) {
-        let (tiny, one) = (V::splat(f32::MIN_POSITIVE), V::splat(1.0));
-        let (mut largest_rate, mut largest_inverse) = (V::splat(0.0), V::splat(0.0));
-        let parts =
-            self.rate.iter().zip(&self.positive).zip(&self.x).zip(&mut self.inverse).zip(&mut self.ratio);
-        for ((((rate, positive), x), inverse), ratio) in parts {
-            let positive = V::load(&positive.0);
-            let rate = V::load(&rate.0).max(tiny);
-            let inverted = one.div(rate).mul(positive);
-            largest_rate = largest_rate.max(rate.mul(positive));
-            largest_inverse = largest_inverse.max(inverted);
-            inverted.store(&mut inverse.0);
-            V::load(&x.0).mul(inverted).store(&mut ratio.0);
-        }
+    fn follow<V: Lanes>(&mut self, at: usize, rate: V, extremes: &mut Extremes<V>) -> V {
+        let x = V::load(&self.x[at].0);
+        let inverse = rate.max(V::splat(f32::MIN_POSITIVE)).reciprocal().where_positive(x);
+        extremes.rate = extremes.rate.max(rate.where_positive(x));
+        extremes.inverse = extremes.inverse.max(inverse);
+        rate.store(&mut self.rate[at].0);
+        inverse.store(&mut self.inverse[at].0);
+        x.mul(inverse).store(&mut self.ratio[at].0);
+        inverse
+    }
+
+    /// Brings up to date what follows from the rate as a whole.
+    #[inline(always)]
+    fn settle<V: Lanes>(&mut self, extremes: &Extremes<V>) {
         let limit = V::splat(LIMIT);
-        self.wild = (largest_rate.gt(limit) | largest_inverse.gt(limit)) != 0;
-        // Each term carries a few roundings and the error of the rate, the sum one rounding for every term.
-        self.error = (self.entries as f32 + 16.0) * f32::EPSILON + 2.0 * self.rate_error;
+        self.wild = (extremes.rate.gt(limit) | extremes.inverse.gt(limit)) != 0;
+        // The error of a term is that of the rate and of a few roundings; a sum adds half an epsilon for every addition.
+        // Logarithms of 1 + v multiply it by v / ((1 + v) log(1 + v)): at most 1 where v > 0, at most 9.3 where v > -0.97.
+        let term = self.rate_error * 1.01 + 4.0 * f32::EPSILON;
+        let additions = |number: usize| (number as f32 * 0.5 + 12.0) * f32::EPSILON;
+        self.error = term + additions(self.entries);
+        let logarithms = LN_ERROR + additions(self.x.len());
+        self.log_errors = [logarithms + term, logarithms + 10.0 * term];
     }
 
     /// Changes the status of a component in the running rate, or builds that anew if too many digits are lost.
@@ -205,47 +235,43 @@ impl Work {
         column: ActiveColumn<'_>,
     ) {
         let was_wild = self.wild;
-        if on {
-            self.active += 1;
-            add_tiles::<V>(&mut self.rate, w, h);
-            self.rate_error += ROUNDING;
-            self.refresh::<V>();
-        } else {
-            self.active -= 1;
-            // How much smaller a rate has become is how much larger its relative error is now.
-            let (h, one) = (V::splat(-h), V::splat(1.0));
-            let mut shrinkage = one;
-            for ((rate, positive), w) in self.rate.iter_mut().zip(&self.positive).zip(w) {
-                let before = V::load(&rate.0);
-                let after = V::load(&w.0).mul_add(h, before);
-                after.store(&mut rate.0);
-                shrinkage = shrinkage.max(before.mul(V::load(&positive.0)).div(after));
-            }
-            let limit = RATE_ERROR / (self.rate_error + ROUNDING);
-            if shrinkage.le(V::splat(limit)) == u16::MAX {
-                let mut worst = [0.0; LANES];
-                shrinkage.store(&mut worst);
-                let worst = worst.into_iter().fold(1.0, f32::max);
-                self.rate_error = (self.rate_error + ROUNDING) * worst + ROUNDING;
-                self.refresh::<V>();
-            } else {
-                self.rate_error = f32::INFINITY;
-            }
+        let step = V::splat(if on { h } else { -h });
+        let mut extremes = Extremes::<V>::none();
+        // How much smaller a rate has become is how much larger its relative error is now.
+        let mut shrinkage = V::splat(1.0);
+        for (at, w) in w.iter().enumerate() {
+            let before = V::load(&self.rate[at].0);
+            let inverse = self.follow(at, V::load(&w.0).mul_add(step, before), &mut extremes);
+            shrinkage = shrinkage.max(before.mul(inverse));
         }
+        self.active = if on { self.active + 1 } else { self.active - 1 };
+        self.rate_error = (self.rate_error + ROUNDING) * 1.0001 * shrinkage.largest() + ROUNDING;
         // Asked this way round so that NaN, too, means to build anew.
         let sound = self.rate_error <= RATE_ERROR;
         if was_wild || !sound {
             self.rebuild::<V>(dictionary, column);
+        } else {
+            self.settle(&extremes);
         }
+    }
+
+    /// Whether the column has counts and at most one component to explain them.
+    #[inline(always)]
+    pub(crate) fn lonely(&self) -> bool {
+        self.active <= 1 && self.total > 0.0
     }
 }
 
-/// rate += w h, tile by tile.
-#[inline(always)]
-fn add_tiles<V: Lanes>(rate: &mut [Tile], w: &[Tile], h: f32) {
-    let h = V::splat(h);
-    for (rate, w) in rate.iter_mut().zip(w) {
-        V::load(&w.0).mul_add(h, V::load(&rate.0)).store(&mut rate.0);
+/// The largest rate and the largest inverse of one, where there are counts.
+struct Extremes<V> {
+    rate: V,
+    inverse: V,
+}
+
+impl<V: Lanes> Extremes<V> {
+    #[inline(always)]
+    fn none() -> Self {
+        Self { rate: V::splat(0.0), inverse: V::splat(0.0) }
     }
 }
 

@@ -9,7 +9,7 @@ mod lanes;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use lanes::{Avx2, Avx512};
-pub(crate) use lanes::{Lanes, Plain};
+pub(crate) use lanes::{LN_ERROR, Lanes, Plain, each};
 
 /// The number of lanes, and of components in a tile.
 pub(crate) const LANES: usize = 16;

@@ -1,6 +1,6 @@
 //! Philox4x32-10 (Salmon et al. 2011): 128 bits out of a 128-bit counter and a 64-bit key.
 
-use crate::kernel::{LANES, Lanes};
+use crate::kernel::LANES;
 
 const MULTIPLIERS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
 const INCREMENTS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
@@ -27,35 +27,8 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 
 /// Sixteen blocks whose counters differ in the last word only: `last .. last + 16`. Word w of block i is `out[w][i]`.
 #[inline(always)]
-pub(crate) fn lanes<V: Lanes>(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
-    let mut words = [last; LANES];
-    for i in 0..LANES {
-        words[i] = last.wrapping_add(i as u32);
-    }
-    lanes_at::<V>(counter, &words, key, out);
-}
-
-/// As [`lanes`], with any sixteen last words.
-#[inline(always)]
-pub(crate) fn lanes_at<V: Lanes>(
-    counter: [u32; 3],
-    last: &[u32; LANES],
-    key: [u32; 2],
-    out: &mut [[u32; LANES]; 4],
-) {
-    let mut c = [[counter[0]; LANES], [counter[1]; LANES], [counter[2]; LANES], *last];
-    let mut k = key;
-    for _ in 0..ROUNDS {
-        let (mut high0, low0) = V::mul_wide(&c[0], MULTIPLIERS[0]);
-        let (mut high1, low1) = V::mul_wide(&c[2], MULTIPLIERS[1]);
-        for i in 0..LANES {
-            high1[i] ^= c[1][i] ^ k[0];
-            high0[i] ^= c[3][i] ^ k[1];
-        }
-        c = [high1, low1, high0, low0];
-        k = [k[0].wrapping_add(INCREMENTS[0]), k[1].wrapping_add(INCREMENTS[1])];
-    }
-    *out = c;
+pub(crate) fn lanes(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
+    *out = blocks(counter, |i| last.wrapping_add(i as u32), key);
 }
 
 /// Blocks whose counters differ in the last word only, which is `last(i)` for block i. Plain code, with a product in every
@@ -92,9 +65,6 @@ pub(crate) fn blocks<const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{Simd, dispatch};
-
-    dispatch! { fn lanes_on [] (counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) = lanes }
 
     /// The known-answer vectors published with the generator.
     #[test]
@@ -118,13 +88,11 @@ mod tests {
 
     #[test]
     fn lanes_equal_single_blocks() {
-        for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
-            let mut out = [[0; LANES]; 4];
-            lanes_on(simd, [3, 1 << 31, 77], u32::MAX - 4, [9, 8], &mut out);
-            for i in 0..LANES {
-                let single = block([3, 1 << 31, 77, (u32::MAX - 4).wrapping_add(i as u32)], [9, 8]);
-                assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), single);
-            }
+        let mut out = [[0; LANES]; 4];
+        lanes([3, 1 << 31, 77], u32::MAX - 4, [9, 8], &mut out);
+        for i in 0..LANES {
+            let single = block([3, 1 << 31, 77, (u32::MAX - 4).wrapping_add(i as u32)], [9, 8]);
+            assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), single);
         }
     }
 }

@@ -1,0 +1,255 @@
+//! The sweep itself: tile after tile over columns side by side, and what happens when a site changes.
+
+use super::bounds::{self, MOST_BLOCK_TILES, Place, Sites, bits, bound_columns};
+use super::score::{MOST_TILES, score_columns, scores_of_column};
+use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
+use crate::infer::activations::ActiveColumn;
+use crate::infer::work::Work;
+use crate::kernel::{LANES, Lanes, Tile, dispatch, flat, prefetch};
+use crate::random::{Site, philox};
+
+/// Memory a thread needs for sweeping, allocated once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scratch {
+    columns: Vec<Work>,
+    words: Vec<[[u32; LANES]; 4]>,
+    gathered: Vec<Tile>,
+    /// Scores of the tiles at hand, [`MOST_COLUMNS`] for each.
+    scores: Vec<Tile>,
+    sites: Sites,
+    /// Whether the columns are short enough for Jensen over blocks.
+    blocks: bool,
+    /// Bit c is set when column c has changed since its scores were computed.
+    stale: u32,
+    /// Rates in double precision for the exact rule.
+    others: Vec<f64>,
+}
+
+dispatch! {
+    /// Sweeps columns `from ..`, as many as `on` (words) and `values` (H) hold.
+    pub(crate) fn sweep [P: Proposal] (
+        job: &Sweep<'_, P>, from: usize, on: &mut [u16], values: &mut [Tile], scratch: &mut Scratch,
+    ) -> Tiers = sweep_columns
+}
+
+#[inline(always)]
+fn sweep_columns<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    from: usize,
+    on: &mut [u16],
+    values: &mut [Tile],
+    scratch: &mut Scratch,
+) -> Tiers {
+    let tiles = job.dictionary.components().div_ceil(LANES);
+    let side_by_side = columns_side_by_side(job.counts);
+    scratch.columns.resize_with(MOST_COLUMNS, Work::default);
+    scratch.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
+    scratch.scores.resize(MOST_TILES * MOST_COLUMNS, Tile::ZERO);
+    let mut tiers = Tiers::default();
+    let groups = on.chunks_mut(side_by_side * tiles).zip(values.chunks_mut(side_by_side * tiles));
+    for (group, (on, values)) in groups.enumerate() {
+        let first = from + group * side_by_side;
+        take_up::<P, V>(job, first, on, values, scratch);
+        for tile in 0..tiles {
+            sweep_tile::<P, V>(job, first, tile, on, values, scratch, &mut tiers);
+        }
+    }
+    tiers
+}
+
+/// Takes up the columns from `first` on that `on` and `values` hold.
+#[inline(always)]
+fn take_up<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    first: usize,
+    on: &[u16],
+    values: &[Tile],
+    scratch: &mut Scratch,
+) {
+    let tiles = job.dictionary.components().div_ceil(LANES);
+    let compact = compact(job.counts);
+    scratch.blocks = true;
+    let columns = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
+    for (c, ((on, column), work)) in columns.zip(&mut scratch.columns).enumerate() {
+        // All of H will be read sooner or later.
+        (0..tiles).for_each(|tile| prefetch(values, (c + 1) * tiles + tile));
+        work.load::<V>(job.counts, first + c, compact);
+        work.rebuild::<V>(job.dictionary, ActiveColumn { on, values: flat(column) });
+        scratch.blocks &= work.x.len() <= MOST_BLOCK_TILES;
+    }
+}
+
+/// Sweeps one tile of the columns from `first` on.
+#[inline(always)]
+fn sweep_tile<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    first: usize,
+    tile: usize,
+    on: &mut [u16],
+    values: &mut [Tile],
+    scratch: &mut Scratch,
+    tiers: &mut Tiers,
+) {
+    let components = job.dictionary.components();
+    let tiles = components.div_ceil(LANES);
+    let columns = on.len() / tiles;
+    if tile.is_multiple_of(4) {
+        for (c, words) in scratch.words[..columns].iter_mut().enumerate() {
+            let counter = [Site::Mask as u32, job.number, (first + c) as u32];
+            philox::lanes(counter, (tile / 4 * LANES) as u32, job.key.words(), words);
+        }
+    }
+    let scores = tile % V::TILES * MOST_COLUMNS;
+    if tile.is_multiple_of(V::TILES) {
+        score_columns::<V>(job.dictionary, tile, tiles, &scratch.columns[..columns], &mut scratch.scores);
+        scratch.stale = 0;
+    }
+    score_again::<P, V>(job, tile, scratch.stale, scratch);
+    for c in 0..columns {
+        prefetch(values, c * tiles + tile + 1);
+    }
+    scratch.sites.take_up(LANES.min(components - tile * LANES));
+    let mut left = u32::MAX >> (MOST_COLUMNS - columns);
+    loop {
+        let place = Place {
+            job,
+            first,
+            tile,
+            left,
+            columns: &scratch.columns,
+            words: &scratch.words,
+            scores: &scratch.scores[scores..],
+            on,
+            blocks: scratch.blocks,
+        };
+        bound_columns::<P, V>(place, values, &mut scratch.sites, &mut scratch.gathered);
+        let mut again = 0;
+        for c in bits(left) {
+            let changes = scratch.sites.undecided(c) | scratch.sites.changes[c];
+            if changes == 0 && !scratch.columns[c].lonely() {
+                continue;
+            }
+            let at = c * tiles..(c + 1) * tiles;
+            let (on, values) = (&mut on[at.clone()], &mut values[at]);
+            let unfinished = carry_out::<P, V>(job, first + c, tile, c, on, values, scratch, tiers);
+            again |= u32::from(unfinished) << c;
+        }
+        if again == 0 {
+            break;
+        }
+        // A column that has changed has new scores for the sites that come after.
+        left = again;
+        score_again::<P, V>(job, tile, left, scratch);
+    }
+    count(&scratch.sites, tiers);
+}
+
+/// Brings the scores of the given columns up to date.
+#[inline(always)]
+fn score_again<P: Proposal, V: Lanes>(job: &Sweep<'_, P>, tile: usize, columns: u32, scratch: &mut Scratch) {
+    for c in bits(columns) {
+        let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
+        score.store(&mut scratch.scores[tile % V::TILES * MOST_COLUMNS + c].0);
+    }
+}
+
+/// Adds up which tiers have decided the sites of a tile.
+#[inline(always)]
+fn count(sites: &Sites, tiers: &mut Tiers) {
+    // Four columns at a time.
+    let ones = |tier: usize| {
+        let (quads, _) = sites.decided[tier].as_chunks::<4>();
+        let word =
+            |quad: &[u16; 4]| quad.iter().rev().fold(0, |word, &lanes| word << LANES | u64::from(lanes));
+        quads.iter().map(|quad| u64::from(word(quad).count_ones())).sum::<u64>()
+    };
+    tiers.h_free += ones(bounds::H_FREE);
+    tiers.linear += ones(bounds::LINEAR);
+    tiers.jensen += ones(bounds::JENSEN);
+    tiers.block_jensen += ones(bounds::BLOCK_JENSEN);
+    tiers.logarithms += ones(bounds::LOGARITHMS);
+}
+
+/// Carries out the decisions for a tile of one column in the order of its sites, up to the first that changes. Whether
+/// sites are left after that one which must be looked at again.
+#[inline(always)]
+fn carry_out<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    t: usize,
+    tile: usize,
+    c: usize,
+    on: &mut [u16],
+    values: &mut [Tile],
+    scratch: &mut Scratch,
+    tiers: &mut Tiers,
+) -> bool {
+    let sites = &mut scratch.sites;
+    let (status, rest) = (on[tile], sites.rest[c]);
+    let mut forced = 0;
+    let mut pending = (sites.undecided(c) | sites.changes[c]) & rest;
+    if scratch.columns[c].lonely() {
+        // The only component cannot go off; if there is none, the next one must come on.
+        let alone = scratch.columns[c].active == 1;
+        forced = if alone { status & rest } else { rest & rest.wrapping_neg() };
+        pending = if alone { pending & !forced } else { forced };
+    }
+    let mut settled = rest;
+    let mut flipped = None;
+    while pending != 0 {
+        let lane = pending.trailing_zeros() as usize;
+        let bit = pending & pending.wrapping_neg();
+        pending &= !bit;
+        let k = tile * LANES + lane;
+        let changes = if forced & bit != 0 {
+            if !P::KNOWN && sites.drawn[c] & bit == 0 {
+                values[tile].0[lane] = job.proposal.draw(t, k);
+                sites.drawn[c] |= bit;
+            }
+            true
+        } else if sites.changes[c] & bit != 0 {
+            true
+        } else {
+            tiers.exact += 1;
+            let column = ActiveColumn { on, values: flat(values) };
+            exact_rule::<P, V>(job, t, k, column.values[k], column, &mut scratch.others)
+                != (status & bit != 0)
+        };
+        if changes {
+            settled = rest & (bit | (bit - 1));
+            flipped = Some(k);
+            break;
+        }
+    }
+    tiers.forced += u64::from((forced & settled).count_ones());
+    sites.forget(c, forced & settled);
+    sites.rest[c] = rest & !settled;
+    let Some(k) = flipped else { return false };
+    tiers.flips += 1;
+    flip::<P, V>(job, k, c, on, values, scratch);
+    // A rate that has grown only confirms the sites that are off, one that has shrunk those that are on.
+    let sites = &mut scratch.sites;
+    let came_on = on[tile] >> (k % LANES) & 1 == 1;
+    let confirmed = if came_on { !status } else { status } & !sites.changes[c];
+    sites.forget(c, sites.rest[c] & !confirmed);
+    sites.undecided(c) != 0 || (sites.rest[c] != 0 && scratch.columns[c].lonely())
+}
+
+/// Changes a site and brings the column up to date.
+#[inline(always)]
+fn flip<P: Proposal, V: Lanes>(
+    job: &Sweep<'_, P>,
+    k: usize,
+    c: usize,
+    on: &mut [u16],
+    values: &[Tile],
+    scratch: &mut Scratch,
+) {
+    let (tile, lane) = (k / LANES, k % LANES);
+    let work = &mut scratch.columns[c];
+    let h = values[tile].0[lane];
+    on[tile] ^= 1 << lane;
+    let is_on = on[tile] >> lane & 1 == 1;
+    let w = work.component(job.dictionary, k, &mut scratch.gathered);
+    work.switch::<V>(job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
+    scratch.stale |= 1 << c;
+}

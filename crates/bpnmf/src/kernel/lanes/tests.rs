@@ -1,0 +1,96 @@
+//! The errors that the bounds count on.
+
+use super::*;
+use crate::kernel::{Simd, Tile, dispatch, flat_mut};
+
+fn logarithms<V: Lanes>(values: &mut [Tile]) {
+    for tile in values {
+        let [log] = V::ln_1p([V::load(&tile.0)]);
+        log.store(&mut tile.0);
+    }
+}
+
+fn reciprocals<V: Lanes>(values: &mut [Tile]) {
+    for tile in values {
+        V::load(&tile.0).reciprocal().store(&mut tile.0);
+    }
+}
+
+fn logits<V: Lanes>(words: &[[u32; LANES]], out: &mut [Tile]) {
+    for (words, out) in words.iter().zip(out) {
+        let [logit] = V::logit([words]);
+        logit.store(&mut out.0);
+    }
+}
+
+dispatch! { fn logarithms_on [] (values: &mut [Tile]) = logarithms }
+dispatch! { fn reciprocals_on [] (values: &mut [Tile]) = reciprocals }
+dispatch! { fn logits_on [] (words: &[[u32; LANES]], out: &mut [Tile]) = logits }
+
+const ALL: [Simd; 3] = [Simd::Avx512, Simd::Avx2, Simd::Plain];
+
+/// From 1e-30 to 1e30, and below zero from -1e-30 to -0.97.
+fn grid() -> Vec<f32> {
+    let sizes = (0..1_600_000).map(|i| 10f64.powf(i as f64 * 60.0 / 1.6e6 - 30.0) as f32);
+    let negative = (0..400_000).map(|i| -0.97 * 10f64.powf(-(i as f64) * 30.0 / 4e5) as f32);
+    sizes.chain(negative).collect()
+}
+
+fn tiles(values: &[f32]) -> Vec<Tile> {
+    let mut tiles = vec![Tile::ZERO; values.len().div_ceil(LANES)];
+    flat_mut(&mut tiles)[..values.len()].copy_from_slice(values);
+    tiles
+}
+
+#[test]
+fn logarithms_are_within_their_error() {
+    for simd in ALL {
+        let grid = grid();
+        let mut out = tiles(&grid);
+        logarithms_on(simd, &mut out);
+        for (&v, &log) in grid.iter().zip(flat_mut(&mut out).iter()) {
+            let truth = f64::from(v).ln_1p();
+            let error = (f64::from(log) - truth).abs();
+            assert!(
+                error <= 0.97 * f64::from(LN_ERROR) * truth.abs(),
+                "{simd:?}: log(1 + {v}) = {truth}, not {log}"
+            );
+        }
+    }
+}
+
+#[test]
+fn reciprocals_are_within_their_error() {
+    for simd in ALL {
+        let grid = grid();
+        let mut out = tiles(&grid);
+        reciprocals_on(simd, &mut out);
+        for (&v, &inverse) in grid.iter().zip(flat_mut(&mut out).iter()) {
+            assert!(
+                (f64::from(v) * f64::from(inverse) - 1.0).abs() < 1e-7,
+                "{simd:?}: 1 / {v} is not {inverse}"
+            );
+        }
+    }
+}
+
+#[test]
+fn logits_are_within_their_error() {
+    let steps = (0..400_000u32).map(|i| i.wrapping_mul(10_737) ^ i);
+    let ends = (0..5000u32).flat_map(|i| [i, i << 8, !i, !(i << 8)]);
+    let words: Vec<u32> = steps.chain(ends).collect();
+    let (words, _) = words.as_chunks::<LANES>();
+    for simd in ALL {
+        let mut out = vec![Tile::ZERO; words.len()];
+        logits_on(simd, words, &mut out);
+        for (&word, &logit) in words.iter().flatten().zip(flat_mut(&mut out).iter()) {
+            let truth = (f64::from(word) / f64::from(!word)).ln();
+            let fine = if truth.abs() < 14.0 {
+                (f64::from(logit) - truth).abs() < 8e-5
+            } else {
+                logit.is_nan() || logit.abs() > 13.99
+            };
+            assert!(fine, "{simd:?}: logit of {word} is {truth}, not {logit}");
+        }
+    }
+}
