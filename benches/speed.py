@@ -152,6 +152,12 @@ def main():
         row(f"{name} / the same by logarithms alone", times["sweep"], times["exact"], "", "")
         row("75 x 1000, K = 500: SSMF iteration / mask sweep", times["ssmf"], times["sweep"], "", "")
 
+        engine.ask("load random 100 200" if options.quick else "load random 500 1000")
+        times = take_turns(
+            rounds, gemm=lambda: engine.seconds("gemm"), sweep=lambda: engine.seconds("sweep auto")
+        )
+        row("the same, started as the authors' code does / one GEMM", times["sweep"], times["gemm"], "", "")
+
         engine.ask("load dense 100 200 20" if options.quick else "load dense 513 2325 50")
         state = exported(engine, folder)
         x = state["X"].T.copy()

@@ -240,7 +240,7 @@ pub(crate) struct SynthArgs {
 const DEMO_EXAMPLES: &str = "\
 Examples:
   bpnmf demo
-  bpnmf demo --seed 2         another tune
+  bpnmf demo --seed 3         another tune
   bpnmf demo --out demo       also keep the counts, the truth and the result";
 
 /// Make up a tune, count its sounds and find its notes; needs no files
@@ -255,7 +255,7 @@ pub(crate) struct DemoArgs {
     pub(crate) out: Option<PathBuf>,
 
     /// The seed of the tune and of the fit
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) seed: u64,
 
     /// Overwrite files that are already in the folder

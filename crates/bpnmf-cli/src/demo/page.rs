@@ -81,7 +81,7 @@ pub(super) fn what_next(folder: Option<&Folder>) -> String {
             path = folder.path().display()
         ),
         None => "Try next:\n\n  \
-             bpnmf demo --seed 2                     another tune\n  \
+             bpnmf demo --seed 3                     another tune\n  \
              bpnmf demo --out demo                   keep counts, truth and result\n  \
              bpnmf fit your-counts.csv --out result  your own counts, rows are features\n"
             .to_owned(),
