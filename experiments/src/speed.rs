@@ -118,13 +118,14 @@ impl Case {
         Some(format!("{seconds:.9}"))
     }
 
-    /// One sweep with every H in place, after one that warms up; the state is put back in between.
+    /// One sweep with every H in place; the state is put back in between.
     fn sweep(&self, simd: Simd) -> f64 {
         let mut sweep = MaskSweep::new(&self.counts, &self.state, 3);
-        sweep.sweep(simd);
-        sweep.reset();
-        timed(|| {
-            sweep.sweep(simd);
+        median(|| {
+            sweep.reset();
+            timed(|| {
+                sweep.sweep(simd);
+            })
         })
     }
 
@@ -153,19 +154,17 @@ impl Case {
                 );
             }
         };
-        product();
-        timed(product)
+        median(|| timed(&mut product))
     }
 
-    /// One iteration of an engine, after one that warms up.
+    /// One iteration of an engine.
     fn step(&self, engine: &dyn Engine, mut state: State) -> f64 {
         let prior = self.prior.check().expect("checked before");
         let batch = Batch::all(&self.counts);
         let mut step = || {
             engine.step(&mut state, &batch, &prior, Key::new(1), &self.workers).expect("a valid step");
         };
-        step();
-        timed(step)
+        median(|| timed(&mut step))
     }
 
     fn export(&self, path: &std::path::Path) -> Result<(), bpnmf_io::Error> {
@@ -206,6 +205,14 @@ impl Case {
             ],
         )
     }
+}
+
+/// The median of five, after one that warms up.
+fn median(mut timing: impl FnMut() -> f64) -> f64 {
+    timing();
+    let mut times: [f64; 5] = std::array::from_fn(|_| timing());
+    times.sort_by(f64::total_cmp);
+    times[2]
 }
 
 fn timed(work: impl FnOnce()) -> f64 {
