@@ -136,14 +136,6 @@ impl Lanes for Avx2 {
         }
     }
     #[inline(always)]
-    fn list(mask: u16, first: u32, out: &mut [u32; LANES]) {
-        let mut rest = mask;
-        for out in out.iter_mut().take(mask.count_ones() as usize) {
-            *out = first + rest.trailing_zeros();
-            rest &= rest - 1;
-        }
-    }
-    #[inline(always)]
     fn sum(self) -> f32 {
         let mut out = [0.0; LANES];
         self.store(&mut out);

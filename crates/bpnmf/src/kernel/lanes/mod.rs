@@ -79,7 +79,14 @@ pub(crate) trait Lanes: Copy {
     /// Lane i of `a` where bit i of `mask` is set, else of `b`.
     fn select(mask: u16, a: Self, b: Self) -> Self;
     /// Writes `first` + i for every bit i of `mask` that is set, one after the other; what comes after them is spoilt.
-    fn list(mask: u16, first: u32, out: &mut [u32; LANES]);
+    #[inline(always)]
+    fn list(mask: u16, first: u32, out: &mut [u32; LANES]) {
+        let mut rest = mask;
+        for out in out.iter_mut().take(mask.count_ones() as usize) {
+            *out = first + rest.trailing_zeros();
+            rest &= rest - 1;
+        }
+    }
     /// The sum of all lanes.
     fn sum(self) -> f32;
     /// The sums of all lanes of four.

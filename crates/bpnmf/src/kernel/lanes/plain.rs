@@ -121,14 +121,6 @@ impl Lanes for Plain {
         out
     }
     #[inline(always)]
-    fn list(mask: u16, first: u32, out: &mut [u32; LANES]) {
-        let mut rest = mask;
-        for out in out.iter_mut().take(mask.count_ones() as usize) {
-            *out = first + rest.trailing_zeros();
-            rest &= rest - 1;
-        }
-    }
-    #[inline(always)]
     fn sum(self) -> f32 {
         self.0.iter().sum()
     }
