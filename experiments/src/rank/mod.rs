@@ -1,23 +1,102 @@
-//! How many components are found where it is known how many there are.
+//! How many components are found where it is known how many there are: `rank --help` says how to ask.
 
 mod data;
 mod dump;
+mod fit;
+mod matching;
+mod options;
+mod rows;
 mod sound;
 mod swimmer;
+mod table;
 
+use bpnmf::Workers;
+use data::{Data, Trouble};
+use fit::Found;
+use options::Options;
+use rows::{Case, Outcome, Row};
 use std::process::ExitCode;
+use table::Done;
 
-/// `rank ...`.
+/// `rank ...`: 2 if it could not be run, 1 if a quick check failed.
 pub(crate) fn command(arguments: &[String]) -> ExitCode {
     let result = match arguments.first().map(String::as_str) {
-        Some("dump") => dump::command(&arguments[1..]),
-        _ => Err("usage: rank dump NAME SEED OUT.npy".into()),
+        Some("--help" | "-h" | "help") => {
+            print!("{}", options::help());
+            Ok(ExitCode::SUCCESS)
+        }
+        Some("dump") => dump::command(&arguments[1..]).map(|()| ExitCode::SUCCESS),
+        _ => Options::parse(arguments).and_then(|options| suite(&options)),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("{reason}");
-            ExitCode::from(2)
+    result.unwrap_or_else(|reason| {
+        eprintln!("{reason}");
+        ExitCode::from(2)
+    })
+}
+
+fn suite(options: &Options) -> Result<ExitCode, String> {
+    let workers = Workers::new(options.threads).map_err(|error| error.to_string())?;
+    if let Some(path) = &options.out {
+        table::check(path)?;
+    }
+    let mut done = Vec::new();
+    for row in options.rows()? {
+        done.push(run(row, !options.quick, &workers)?);
+    }
+    println!("\n{}", table::markdown(&done));
+    if let Some(path) = &options.out {
+        table::write(path, &done, &options.command, workers.threads())?;
+        println!("written to {}", path.display());
+    }
+    // The whole suite is a measurement, its misses are in the table; the quick one is a check.
+    let missed = |done: &Done| !done.outcomes.is_empty() && !done.row.rule.judge(&done.outcomes).met;
+    Ok(if options.quick && done.iter().any(missed) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// All fits of a row; none if a file is absent.
+fn run(row: Row, with_literal: bool, workers: &Workers) -> Result<Done, String> {
+    let (mut outcomes, mut literal) = (Vec::new(), None);
+    for (i, case) in row.cases.iter().enumerate() {
+        let data = match case.set.load(case.data_seed) {
+            Ok(data) => data,
+            Err(trouble @ Trouble::Absent(_)) => {
+                println!("{}: skipped: {trouble}", row.name);
+                outcomes.clear();
+                break;
+            }
+            Err(trouble) => return Err(format!("{}: {trouble}", row.name)),
+        };
+        let found = fit::auto(&data.counts, case.truncation, case.fit_seed, workers);
+        let outcome = judged(&data, &found)?;
+        println!("{}: {}: {}", row.name, label(&data, case), told(&outcome));
+        outcomes.push(outcome);
+        if with_literal && i == 0 {
+            let outcome = judged(&data, &fit::literal(&data.counts, case.fit_seed, workers))?;
+            println!("{}: {}, as printed: {}", row.name, data.name, told(&outcome));
+            literal = Some(outcome.found);
         }
     }
+    Ok(Done { row, outcomes, literal })
+}
+
+/// A fit held against the truth.
+fn judged(data: &Data, found: &Found) -> Result<Outcome, String> {
+    let truth = data.truth.as_ref().ok_or_else(|| format!("{}: its truth is not known", data.name))?;
+    let observations = data.counts.observations();
+    Ok(Outcome {
+        truth: truth.components,
+        found: found.components,
+        cosine: matching::least_cosine(&truth.parts, observations, &found.dictionary, found.components),
+        seconds: found.seconds,
+    })
+}
+
+fn label(data: &Data, case: &Case) -> String {
+    let truncation = case.truncation.map_or_else(String::new, |k| format!(", truncation {k}"));
+    format!("{}, fit {}{truncation}", data.name, case.fit_seed)
+}
+
+fn told(outcome: &Outcome) -> String {
+    let cosine = outcome.cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.3}"));
+    format!("K {} of {}{cosine}, {:.2} s", outcome.found, outcome.truth, outcome.seconds)
 }
