@@ -92,7 +92,8 @@ fn near(outcomes: &[Outcome], below: usize, above: usize, share: f64, cosine: Op
         (0, 0) => "exact".into(),
         (_, 0) => "not above the truth".into(),
         _ if below == above => format!("within {above}"),
-        _ => format!("between -{below} and +{above}"),
+        (0, _) => format!("from the truth to {above} above"),
+        _ => format!("from {below} below the truth to {above} above"),
     };
     let mut verdict =
         Verdict { met: hits >= wanted, words: format!("K {margin} on {hits} of {all}, {wanted} wanted") };
