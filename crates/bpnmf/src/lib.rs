@@ -26,7 +26,7 @@ mod synth;
 mod workers;
 
 pub use counts::{Column, Counts};
-pub use diagnose::{HeldOut, StopRule};
+pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use infer::{Batch, Engine, Gibbs, Info, Init, Ssmf, State, Tiers};
 pub use kernel::Simd;

@@ -1,7 +1,7 @@
 //! The one loop: engine, stop rule, trace, observers. It knows nothing of files or terminals.
 
 use crate::counts::Counts;
-use crate::diagnose::{HeldOut, StopRule};
+use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
 use crate::infer::{Batch, Engine, State, Tiers};
 use crate::posterior::Posterior;
@@ -45,6 +45,11 @@ pub struct TraceRow {
     pub log_likelihood: f64,
     /// log p(X, S, W, H), see [`crate::Info::log_joint`].
     pub log_joint: f64,
+    /// The expected number of counts, see [`crate::Info::activation`].
+    pub activation: f64,
+    /// sum_k W_fk H_kt S_kt after the iteration at four entries of the matrix, the same for every run on it: positive
+    /// ones at the 1/8, 3/8, 5/8 and 7/8 quantiles.
+    pub reconstruction: [f64; PROBES],
     /// Held-out log-likelihood per entry, if asked for.
     pub held_out: Option<f64>,
     /// How the sites of the mask were decided.
@@ -100,6 +105,8 @@ pub struct Fit {
     pub posterior: Posterior,
     /// One row an iteration.
     pub trace: Vec<TraceRow>,
+    /// The rows at the beginning of the trace that say nothing about the result yet, see [`Engine::burn_in`].
+    pub burn_in: usize,
     /// Why it ended.
     pub stop_reason: StopReason,
     /// Seconds it took.
@@ -139,6 +146,7 @@ pub fn run(
     let mut trace: Vec<TraceRow> = Vec::new();
     let (mut objective, mut components) = (Vec::new(), Vec::new());
     let batch = Batch::all(counts);
+    let probes = Probes::new(counts);
     let mut stop_reason = StopReason::IterationLimit;
     for iteration in 1..=options.iterations {
         let info = engine.step(&mut state, &batch, prior, key, workers)?;
@@ -149,6 +157,8 @@ pub fn run(
             sites_on: info.sites_on,
             log_likelihood: info.log_likelihood,
             log_joint: info.log_joint,
+            activation: info.activation,
+            reconstruction: probes.read(&state),
             held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state)),
             tiers: info.tiers,
             seconds: start.elapsed().as_secs_f64(),
@@ -172,6 +182,7 @@ pub fn run(
     }
     Ok(Fit {
         posterior: engine.posterior(&state, counts),
+        burn_in: engine.burn_in(trace.len()),
         trace,
         stop_reason,
         seconds: start.elapsed().as_secs_f64(),

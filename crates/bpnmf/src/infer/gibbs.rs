@@ -66,6 +66,12 @@ impl Engine for Gibbs {
         2 * self.burn_in as usize
     }
 
+    /// A chain that ended before its burn-in was over is judged by its second half, for want of better.
+    fn burn_in(&self, iterations: usize) -> usize {
+        let burn_in = self.burn_in as usize;
+        if burn_in < iterations { burn_in } else { iterations / 2 }
+    }
+
     fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State {
         let (features, observations) = (counts.features(), counts.observations());
         let components = prior.components();

@@ -71,6 +71,11 @@ pub trait Engine: Sync {
         0
     }
 
+    /// Of a run that ended after `iterations`, how many at its beginning say nothing about the result.
+    fn burn_in(&self, iterations: usize) -> usize {
+        iterations / 2
+    }
+
     /// The state a run starts from.
     fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State;
 

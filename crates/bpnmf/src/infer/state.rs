@@ -101,6 +101,8 @@ pub struct Info {
     pub log_likelihood: f64,
     /// log p(X, S, W, H) with pi, the H of sites that are off and the W of components that are off summed out.
     pub log_joint: f64,
+    /// The expected number of counts, sum over f, k, t of W_fk H_kt S_kt.
+    pub activation: f64,
     /// How the sites of the mask were decided.
     pub tiers: Tiers,
 }
@@ -125,6 +127,7 @@ pub(crate) fn report(
     let (alpha, beta) = (prior.pi_on(), prior.pi_off());
     let none = ln_beta(alpha, beta);
     let (mut mask, mut w, mut on_anywhere, mut active, mut sites_on) = (0.0, 0.0, 0, 0, 0.0);
+    let mut expected = 0.0;
     let least = least_usage(counts.observations());
     for k in 0..dictionary.components() {
         let usage = scale * stats.usage[k];
@@ -133,6 +136,7 @@ pub(crate) fn report(
             on_anywhere += 1;
             active += usize::from(usage >= least);
             sites_on += usage;
+            expected += scale * stats.activation[k] * dictionary.sum(k);
             w += (prior.a() - 1.0) * sum_ln(simd, dictionary.row(k)) - prior.b() * dictionary.sum(k);
         }
     }
@@ -150,6 +154,7 @@ pub(crate) fn report(
         sites_on: sites_on as u64,
         log_likelihood,
         log_joint: log_likelihood + mask + w + h,
+        activation: expected,
         tiers,
     }
 }

@@ -1,8 +1,4 @@
-//! Judging a run: the stop rule and the held-out likelihood.
-
-use crate::counts::Counts;
-use crate::infer::state::State;
-use crate::special::ln;
+//! The stop rule: whether an objective has settled. Knows nothing of models.
 
 /// When to stop: the objective is averaged over windows, and two windows in a row must agree with the one before.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,40 +41,6 @@ fn moments(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     (mean, values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0))
-}
-
-/// Counts put aside by thinning, to judge a fit to the rest.
-#[derive(Debug, Clone, PartialEq)]
-pub struct HeldOut {
-    counts: Counts,
-    /// Held-out rate over fitted rate: fraction / (1 - fraction).
-    ratio: f64,
-}
-
-impl HeldOut {
-    /// Splits `counts` into what to fit and what to hold out (see [`Counts::thinned`]).
-    pub fn split(counts: &Counts, fraction: f64, seed: u64) -> Result<(Counts, Self), crate::Error> {
-        let (kept, held) = counts.thinned(fraction, seed)?;
-        Ok((kept, Self { counts: held, ratio: fraction / (1.0 - fraction) }))
-    }
-
-    /// log p(held-out counts | W, H, S of the state), per entry of the matrix.
-    pub fn score(&self, state: &State) -> f64 {
-        let (dictionary, activations) = (&state.dictionary, &state.activations);
-        let mut score = -self.counts.ln_factorials();
-        for t in 0..self.counts.observations() {
-            let column = activations.column(t);
-            let expected: f64 = column.iter().map(|(k, h)| f64::from(h) * dictionary.sum(k)).sum();
-            score -= self.ratio * expected;
-            for (f, x) in self.counts.column(t).positive() {
-                let rate: f64 =
-                    column.iter().map(|(k, h)| f64::from(h) * f64::from(dictionary.row(k)[f])).sum();
-                // A held-out count where the state has no rate at all: as bad as a rate can be.
-                score += x * ln((self.ratio * rate).max(1e-300));
-            }
-        }
-        score / (self.counts.features() as f64 * self.counts.observations() as f64)
-    }
 }
 
 #[cfg(test)]

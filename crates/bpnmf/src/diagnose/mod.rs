@@ -1,0 +1,12 @@
+//! Judging a run: when to stop, what held-out counts say of it, whether chains agree, and what to watch.
+
+mod convergence;
+mod held_out;
+mod probes;
+mod stop;
+
+pub use convergence::{bulk_ess, r_hat};
+pub use held_out::HeldOut;
+pub use probes::PROBES;
+pub(crate) use probes::Probes;
+pub use stop::StopRule;
