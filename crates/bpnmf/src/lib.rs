@@ -5,12 +5,14 @@
 //! a truncated beta process on the binary mask S, so that the data choose how many components are used.
 //!
 //! [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again and again; out comes a
-//! [`Posterior`]. Engines: [`Gibbs`] (exact) and [`Ssmf`] (Algorithm 1 of the paper).
+//! [`Posterior`]. Engines: [`Gibbs`] (exact) and [`Ssmf`] (Algorithm 1 of the paper). [`run_chains`] makes several runs
+//! and [`Chains`] says how many components they find together, and how sure that is.
 //!
 //! The same seed gives the same bits, whatever the threads, the instructions and the block size.
 
 #[doc(hidden)]
 pub mod bench;
+mod chains;
 mod counts;
 mod diagnose;
 mod error;
@@ -25,6 +27,7 @@ mod stats;
 mod synth;
 mod workers;
 
+pub use chains::{Chains, Convergence, chain_seed, run_chains};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;

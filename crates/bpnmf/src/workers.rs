@@ -65,6 +65,15 @@ impl Workers {
         self
     }
 
+    /// The threads dealt out among `parts` new workers with the same instructions and blocks; at least one each.
+    pub(crate) fn shared(&self, parts: usize) -> Result<Vec<Self>, Error> {
+        let share = |part: usize| {
+            let threads = self.threads() / parts + usize::from(part < self.threads() % parts);
+            Ok(Self { simd: self.simd, block: self.block, ..Self::new(threads.max(1))? })
+        };
+        (0..parts).map(share).collect()
+    }
+
     /// How many threads there are.
     pub fn threads(&self) -> usize {
         self.scratch.len()
