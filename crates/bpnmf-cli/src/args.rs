@@ -31,13 +31,15 @@ Examples:
   bpnmf fit counts.csv --out result
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit counts.npy --out result --engine gibbs --iterations 1000 --init scaled
+  bpnmf fit counts.npy --out result --engine gibbs --init scaled --chains 4
   bpnmf fit counts.npz --out result --held-out 0.1 --json-progress
 
 Written to the output folder:
   model.npz     W (features x parts), H and S (parts x observations), pi (parts):
                 posterior means of the dictionary, of the masked activation, and of the mask
-  summary.json  how many parts there are, how large each is, and how the run went
-  trace.csv     one row an iteration
+  summary.json  how many parts there are and how sure that is, how large each is, and how
+                the run went
+  trace.csv     one row an iteration of every chain
   names.json    the names of features and observations, if the input has them";
 
 /// Find the parts of a matrix of counts
@@ -84,6 +86,12 @@ pub(crate) struct FitArgs {
     /// The seed of every random number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
+
+    /// Runs to make, each from a start of its own: the number of parts is counted over all of them, R-hat says whether
+    /// they agree, and the best one of the right size becomes the model. They share the threads; the first has the plain
+    /// seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) chains: usize,
 
     /// Threads to use [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N")]

@@ -5,7 +5,7 @@ use bpnmf::TraceRow;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Who is watching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,22 +31,37 @@ impl Mode {
     }
 }
 
-/// Shows the iterations of one run.
+/// Chains whose number of parts a line shows one by one.
+const MOST_CHAINS: usize = 8;
+
+/// Shows the iterations of one run or of several side by side.
 pub(crate) struct Progress {
     mode: Mode,
     iterations: usize,
     bar: ProgressBar,
-    /// Seconds from the start to the end of each iteration.
+    start: Instant,
+    /// Seconds from the start to each step of any chain.
     times: Vec<f64>,
+    chains: Vec<Chain>,
     reader_gone: bool,
 }
 
+/// How far a chain is.
+#[derive(Debug, Clone, Copy, Default)]
+struct Chain {
+    /// Iterations done, or that will not be done.
+    done: usize,
+    /// Its number of parts, once it has begun.
+    parts: Option<usize>,
+}
+
 impl Progress {
-    /// For a run of at most `iterations`.
-    pub(crate) fn new(mode: Mode, iterations: usize) -> Self {
+    /// For runs of at most `iterations` each.
+    pub(crate) fn new(mode: Mode, iterations: usize, chains: usize) -> Self {
+        let length = (iterations * chains) as u64;
         let bar = match mode {
             Mode::Terminal => {
-                ProgressBar::with_draw_target(Some(iterations as u64), ProgressDrawTarget::stderr_with_hz(8))
+                ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(8))
             }
             Mode::Silent | Mode::Json => ProgressBar::hidden(),
         };
@@ -54,7 +69,8 @@ impl Progress {
             .expect("a template without errors")
             .progress_chars("━━─");
         bar.set_style(style);
-        Self { mode, iterations, bar, times: vec![0.0], reader_gone: false }
+        let chains = vec![Chain::default(); chains];
+        Self { mode, iterations, bar, start: Instant::now(), times: vec![0.0], chains, reader_gone: false }
     }
 
     /// A line before the first iteration, for a person.
@@ -62,17 +78,24 @@ impl Progress {
         self.bar.println(line);
     }
 
-    /// One more iteration is done.
-    pub(crate) fn step(&mut self, row: &TraceRow) {
+    /// One more iteration of a chain, counted from 0, is done.
+    pub(crate) fn step(&mut self, chain: usize, row: &TraceRow) {
         match self.mode {
             Mode::Silent => {}
-            Mode::Json => self.print_json(&self.event(row)),
+            Mode::Json => self.print_json(&self.event(chain, row)),
             Mode::Terminal => {
+                self.chains[chain] = Chain { done: row.iteration, parts: Some(row.active) };
                 let message = self.message(row);
                 self.bar.set_message(message);
-                self.bar.set_position(row.iteration as u64);
+                self.bar.set_position(self.so_far() as u64);
             }
         }
+    }
+
+    /// A chain is over, perhaps before its last iteration.
+    pub(crate) fn chain_over(&mut self, chain: usize) {
+        self.chains[chain].done = self.iterations;
+        self.bar.set_position(self.so_far() as u64);
     }
 
     /// The run is over: the line goes.
@@ -85,9 +108,10 @@ impl Progress {
         self.print_json(event);
     }
 
-    fn event(&self, row: &TraceRow) -> Value {
+    fn event(&self, chain: usize, row: &TraceRow) -> Value {
         json!({
             "event": "iteration",
+            "chain": chain + 1,
             "iteration": row.iteration,
             "of": self.iterations,
             "active": row.active,
@@ -108,23 +132,37 @@ impl Progress {
         }
     }
 
-    fn message(&mut self, row: &TraceRow) -> String {
-        self.times.push(row.seconds);
-        // The later half of the run so far: the first iterations are slow and say little about the rest.
-        let (now, middle) = (row.iteration, row.iteration / 2);
-        let pace = (row.seconds - self.times[middle]) / (now - middle) as f64;
-        let left = pace * (self.iterations - now) as f64;
-        let held_out = row.held_out.map_or_else(String::new, |score| format!("  held out {score:.4}"));
-        format!(
-            "{}/{}  {}  objective {:.5e}  {}, at most {} left{held_out}",
-            row.iteration,
-            self.iterations,
-            text::plural(row.active, "part", "parts"),
-            row.log_joint,
-            clock(row.seconds),
-            clock(left)
-        )
+    fn so_far(&self) -> usize {
+        self.chains.iter().map(|chain| chain.done).sum()
     }
+
+    fn message(&mut self, row: &TraceRow) -> String {
+        let (now, all) = (self.start.elapsed().as_secs_f64(), self.iterations * self.chains.len());
+        self.times.push(now);
+        // The later half of the run so far: the first iterations are slow and say little about the rest.
+        let (steps, middle) = (self.times.len() - 1, (self.times.len() - 1) / 2);
+        let pace = (now - self.times[middle]) / (steps - middle) as f64;
+        let left = pace * (all - self.so_far()) as f64;
+        let what = if self.chains.len() > 1 {
+            format!("parts {}", numbers(&self.chains))
+        } else {
+            let held_out = row.held_out.map_or_else(String::new, |score| format!("  held out {score:.4}"));
+            let parts = text::plural(row.active, "part", "parts");
+            format!("{parts}  objective {:.5e}{held_out}", row.log_joint)
+        };
+        format!("{}/{all}  {what}  {}, at most {} left", self.so_far(), clock(now), clock(left))
+    }
+}
+
+/// The number of parts of every chain; of many chains the smallest and the largest.
+fn numbers(chains: &[Chain]) -> String {
+    if chains.len() <= MOST_CHAINS {
+        let number = |chain: &Chain| chain.parts.map_or_else(|| "–".to_owned(), text::grouped);
+        return chains.iter().map(number).collect::<Vec<_>>().join(" ");
+    }
+    let begun = || chains.iter().filter_map(|chain| chain.parts);
+    let (least, most) = (begun().min().unwrap_or(0), begun().max().unwrap_or(0));
+    format!("{} to {}", text::grouped(least), text::grouped(most))
 }
 
 /// Minutes and seconds, with hours if there are any.
@@ -136,7 +174,17 @@ fn clock(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::clock;
+    use super::{Chain, clock, numbers};
+
+    #[test]
+    fn chains_that_have_not_begun_have_no_number_of_parts_and_many_are_a_range() {
+        let begun = |parts: usize| Chain { done: 1, parts: Some(parts) };
+        assert_eq!(numbers(&[begun(11), begun(1200), Chain::default()]), "11 1,200 –");
+        let mut many = vec![Chain::default(); 9];
+        many[2..4].fill(begun(7));
+        many[8] = begun(12);
+        assert_eq!(numbers(&many), "7 to 12");
+    }
 
     #[test]
     fn a_clock_shows_hours_only_when_there_are_any() {

@@ -6,13 +6,14 @@ mod tune;
 
 use crate::args::{DemoArgs, SimdName};
 use crate::failure::Failure;
+use crate::fit;
 use crate::fit::config::{Config, workers};
 use crate::fit::output::{self, Results, Source};
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::synth::{self, Truth};
 use crate::{interrupt, text};
-use bpnmf::{Gibbs, Init, Prior, RunOptions, StopReason, TraceRow};
+use bpnmf::{Gibbs, Init, Prior, RunOptions, StopReason};
 use std::process::ExitCode;
 use tune::Tune;
 
@@ -35,20 +36,18 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let config = config(args.seed)?;
     text::print(&page::opening(&tune, COMPONENTS))?;
 
-    let mut progress = Progress::new(Mode::choose(false, false), ITERATIONS);
+    let progress = Progress::new(Mode::choose(false, false), ITERATIONS, config.chains);
     interrupt::listen()?;
-    let mut observer = |row: &TraceRow| {
-        progress.step(row);
-        !interrupt::requested()
-    };
-    let Config { engine, prior, options, workers, .. } = &config;
-    let fit = bpnmf::run(engine.as_ref(), &tune.counts, prior, options, workers, &mut observer)?;
+    let (chains, progress) = fit::run(&config, &tune.counts, progress)?;
     progress.finish();
+    let fit = chains.fit();
 
-    text::print(&page::findings(&tune, &fit))?;
+    text::print(&page::findings(&tune, fit))?;
     if let Some(folder) = &folder {
         truth(&tune).write(folder, &tune.counts)?;
-        Results { source: &source(&tune), config: &config, fit: &fit }.write(folder)?;
+        let results =
+            Results { source: &source(&tune), config: &config, chains: &chains, seconds: fit.seconds };
+        results.write(folder)?;
     }
     if fit.stop_reason == StopReason::Interrupted {
         let done = fit.trace.len();
@@ -63,6 +62,7 @@ fn config(seed: u64) -> Result<Config, Failure> {
         engine: Box::new(Gibbs { expected: false, burn_in: BURN_IN, init: Init::Scaled }),
         prior: Prior { components: COMPONENTS, ..Prior::default() }.check()?,
         options: RunOptions { iterations: ITERATIONS, seed, stop: None, held_out: None },
+        chains: 1,
         workers: workers(None, SimdName::Auto)?,
         preset: "paper",
         held_out: None,

@@ -9,11 +9,15 @@ use bpnmf::{
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
 
+/// The most chains: above, somebody mistyped.
+const MOST_CHAINS: usize = 1000;
+
 /// A request that can run, but for the data.
 pub(crate) struct Config {
     pub(crate) engine: Box<dyn Engine>,
     pub(crate) prior: CheckedPrior,
     pub(crate) options: RunOptions,
+    pub(crate) chains: usize,
     pub(crate) workers: Workers,
     pub(crate) preset: &'static str,
     pub(crate) held_out: Option<f64>,
@@ -31,12 +35,17 @@ impl Config {
             let sentence = format!("--iterations is {iterations}: it must be between 1 and 2^30");
             return Err(Failure::Request(sentence));
         }
+        if !(1..=MOST_CHAINS).contains(&args.chains) {
+            let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
+            return Err(Failure::Request(sentence));
+        }
         let options =
             RunOptions { iterations, seed: args.seed, stop: stop_rule(args)?, ..RunOptions::default() };
         Ok(Self {
             engine: engine(args, iterations)?,
             prior: prior(args).check()?,
             options,
+            chains: args.chains,
             workers: workers(args.threads, args.simd)?,
             preset: match args.preset {
                 PresetName::Paper => "paper",
@@ -49,7 +58,7 @@ impl Config {
     /// Checks the request against the data, and gives the counts to fit: what is not held out.
     pub(crate) fn meet(&mut self, counts: Counts, args: &FitArgs) -> Result<Counts, Failure> {
         self.engine.check(&counts).map_err(|error| placed(error, args))?;
-        check_memory(&counts, self.prior.components())?;
+        check_memory(&counts, self.prior.components(), self.chains)?;
         let Some(fraction) = self.held_out else {
             return Ok(counts);
         };
@@ -159,18 +168,22 @@ fn stop_rule(args: &FitArgs) -> Result<Option<StopRule>, Failure> {
     Ok((!args.no_stop).then_some(StopRule { tolerance, ..default }))
 }
 
-/// Errors if the state of a run cannot fit in memory. The arrays of a run are made in many places; this asks once.
-fn check_memory(counts: &Counts, components: usize) -> Result<(), Failure> {
+/// Errors if the states of all chains cannot fit in memory. The arrays of a run are made in many places; this asks once.
+fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(), Failure> {
     // Two parameters of q in double precision, three averages or states in single precision, and scratch.
     const BYTES_A_SITE: usize = 32;
     let sites = components.saturating_mul(counts.observations().saturating_add(counts.features()));
-    let bytes = sites.saturating_mul(BYTES_A_SITE);
+    let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains);
     if Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
         return Ok(());
     }
+    let (in_chains, or_chains) = match chains {
+        1 => (String::new(), ""),
+        n => (format!(" in {n} chains"), " or --chains"),
+    };
     Err(Failure::Request(format!(
-        "{components} components for {} features and {} observations need {:.1e} bytes of memory, more than this \
-         machine gives: use fewer --components",
+        "{components} components for {} features and {} observations{in_chains} need {:.1e} bytes of memory, more \
+         than this machine gives: use fewer --components{or_chains}",
         counts.features(),
         counts.observations(),
         bytes as f64

@@ -2,18 +2,21 @@
 
 pub(crate) mod config;
 pub(crate) mod output;
+mod page;
 
 use crate::args::FitArgs;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{interrupt, text};
-use bpnmf::{StopReason, TraceRow};
+use bpnmf::{Chains, Counts, Error, Fit, RunOptions, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use config::Config;
 use output::{Results, Source};
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
 
 pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     let mut config = Config::check(args)?;
@@ -37,7 +40,7 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     folder.check_writable()?;
 
     let mode = Mode::choose(args.quiet, args.json_progress);
-    let mut progress = Progress::new(mode, config.options.iterations);
+    let progress = Progress::new(mode, config.options.iterations, config.chains);
     progress.header(&format!(
         "{}: {} features x {} observations, {} % of the entries positive",
         source.path,
@@ -46,28 +49,54 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         text::significant(100.0 * density, 2),
     ));
     interrupt::listen()?;
-    let mut observer = |row: &TraceRow| {
-        progress.step(row);
-        !interrupt::requested()
-    };
-    let Config { engine, prior, options, workers, .. } = &config;
-    let fit = bpnmf::run(engine.as_ref(), &counts, prior, options, workers, &mut observer)?;
+    let start = Instant::now();
+    let (chains, mut progress) = run(&config, &counts, progress)?;
     progress.finish();
 
-    let results = Results { source: &source, config: &config, fit: &fit };
+    let seconds = start.elapsed().as_secs_f64();
+    let results = Results { source: &source, config: &config, chains: &chains, seconds };
     results.write(&folder)?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder));
     } else if !args.quiet && std::io::stdout().is_terminal() {
         text::print(&results.for_people(&folder))?;
     }
-    if fit.stop_reason == StopReason::Interrupted {
-        return Err(Failure::Other(format!(
-            "interrupted after iteration {} of {}: the results so far are in {}",
-            fit.trace.len(),
-            config.options.iterations,
-            folder.path().display()
-        )));
+    if results.stop_reason() == StopReason::Interrupted {
+        return Err(interrupted(&chains, config.options.iterations, &folder));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs all chains, watched and interruptible.
+pub(crate) fn run(
+    config: &Config,
+    counts: &Counts,
+    progress: Progress,
+) -> Result<(Chains, Progress), Failure> {
+    let Config { engine, prior, options, workers, chains, .. } = config;
+    let progress = Mutex::new(progress);
+    let watched = || progress.lock().unwrap_or_else(PoisonError::into_inner);
+    let start = |chain: usize, seed: u64, workers: &bpnmf::Workers| -> Result<Fit, Error> {
+        let options = RunOptions { seed, ..options.clone() };
+        let mut observer = |row: &TraceRow| {
+            watched().step(chain, row);
+            !interrupt::requested()
+        };
+        let fit = bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut observer)?;
+        watched().chain_over(chain);
+        Ok(fit)
+    };
+    let fits = bpnmf::run_chains(*chains, options.seed, workers, start)?;
+    Ok((Chains::new(fits)?, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -> Failure {
+    let how_far = match &chains.fits[..] {
+        [fit] => format!("after iteration {} of {iterations}", fit.trace.len()),
+        fits => {
+            let whole = fits.iter().filter(|fit| fit.stop_reason != StopReason::Interrupted).count();
+            format!("with {whole} of {} chains complete", fits.len())
+        }
+    };
+    Failure::Other(format!("interrupted {how_far}: the results so far are in {}", folder.path().display()))
 }

@@ -1,10 +1,9 @@
-//! What a fit leaves behind: model.npz, trace.csv, names.json and summary.json, and a page for people.
+//! What a fit leaves behind: model.npz, trace.csv, names.json and summary.json.
 
 use super::config::Config;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::text;
-use bpnmf::{Fit, Posterior, Prior, StopReason, TraceRow};
+use bpnmf::{Chains, Convergence, Fit, Posterior, Prior, StopReason, TraceRow};
 use bpnmf_io::Array;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,8 +16,8 @@ pub(crate) const FILES: [&str; 4] = ["model.npz", "trace.csv", "names.json", "su
 /// Features named for each component.
 const TOP_FEATURES: usize = 5;
 
-/// Components that a page for people shows.
-const MOST_ROWS: usize = 24;
+/// Above this R-hat, chains have not come to agree.
+const LARGEST_R_HAT: f64 = 1.05;
 
 /// Where the counts come from.
 pub(crate) struct Source {
@@ -33,17 +32,21 @@ pub(crate) struct Source {
     pub(crate) observation_names: Option<Vec<String>>,
 }
 
-/// A finished run and what it was about.
+/// Finished chains and what they were about.
 pub(crate) struct Results<'a> {
     pub(crate) source: &'a Source,
     pub(crate) config: &'a Config,
-    pub(crate) fit: &'a Fit,
+    pub(crate) chains: &'a Chains,
+    /// All of them took.
+    pub(crate) seconds: f64,
 }
 
 /// summary.json. Numbers that are not finite become null.
 #[derive(Serialize)]
 struct Summary<'a> {
     n_components: usize,
+    n_components_interval: [usize; 2],
+    n_components_pmf: &'a [(usize, f64)],
     n_on_anywhere: usize,
     method: &'a str,
     preset: &'a str,
@@ -59,9 +62,20 @@ struct Summary<'a> {
     whole_counts: bool,
     threads: usize,
     version: &'a str,
+    chains: usize,
+    chain_shown: usize,
+    convergence: Vec<Agreement>,
+    warnings: Vec<String>,
     prior: PriorOf,
     input: Input<'a>,
     components: Vec<Component>,
+}
+
+#[derive(Serialize)]
+struct Agreement {
+    name: &'static str,
+    r_hat: Option<f64>,
+    ess: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -85,19 +99,52 @@ struct Input<'a> {
 }
 
 #[derive(Serialize)]
-struct Component {
-    index: usize,
-    share: f64,
-    usage: usize,
-    pi: f64,
-    top_features: Vec<Value>,
+pub(super) struct Component {
+    pub(super) index: usize,
+    pub(super) share: f64,
+    pub(super) usage: usize,
+    pub(super) pi: f64,
+    pub(super) top_features: Vec<Value>,
 }
 
 impl Results<'_> {
+    /// The chain that stands for all of them.
+    pub(super) fn fit(&self) -> &Fit {
+        self.chains.fit()
+    }
+
+    pub(super) fn posterior(&self) -> &Posterior {
+        &self.fit().posterior
+    }
+
+    /// Why the runs ended: that of the chain that is shown, unless one was cut short.
+    pub(crate) fn stop_reason(&self) -> StopReason {
+        let cut_short = self.chains.fits.iter().any(|fit| fit.stop_reason == StopReason::Interrupted);
+        if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
+    }
+
+    /// What keeps the result from being trusted.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let worst = self.chains.convergence.iter().max_by(|x, y| size(x).total_cmp(&size(y)));
+        let apart = worst.filter(|quantity| size(quantity) > LARGEST_R_HAT).map(|quantity| {
+            let who = if self.config.chains > 1 { "the chains do" } else { "the two halves of the chain do" };
+            format!(
+                "R-hat of {} is {}, above {LARGEST_R_HAT}: {who} not agree yet; use more --iterations",
+                quantity.name,
+                r_hat_text(size(quantity))
+            )
+        });
+        let most = self.config.prior.components();
+        let crowded = self.chains.near_truncation(most).then(|| {
+            format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")
+        });
+        apart.into_iter().chain(crowded).collect()
+    }
+
     /// Writes all files, the summary last: where it stands, the others are complete.
     pub(crate) fn write(&self, folder: &Folder) -> Result<(), Failure> {
         folder.create()?;
-        let posterior = &self.fit.posterior;
+        let posterior = self.posterior();
         let (features, observations, parts) =
             (posterior.features, posterior.observations, posterior.components());
         let arrays = [
@@ -107,7 +154,7 @@ impl Results<'_> {
             ("pi", Array::new(&[parts], &posterior.pi[..])),
         ];
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
-        write_text(folder, "trace.csv", &trace_table(&self.fit.trace))?;
+        write_text(folder, "trace.csv", &trace_table(&self.chains.fits))?;
         let (feature_names, observation_names) = (&self.source.feature_names, &self.source.observation_names);
         if feature_names.is_some() || observation_names.is_some() {
             let names = json!({ "features": feature_names, "observations": observation_names });
@@ -120,18 +167,21 @@ impl Results<'_> {
     }
 
     fn summary(&self) -> Summary<'_> {
-        let (config, fit, source) = (self.config, self.fit, self.source);
+        let (config, chains, fit, source) = (self.config, self.chains, self.fit(), self.source);
+        let agreement = |&Convergence { name, r_hat, ess, .. }: &Convergence| Agreement { name, r_hat, ess };
         let last = fit.trace.last();
         let Prior { a, b, c, d, a0, b0, components } = config.prior.get();
         Summary {
-            n_components: fit.posterior.components(),
+            n_components: chains.n_components,
+            n_components_interval: chains.interval.into(),
+            n_components_pmf: &chains.pmf,
             n_on_anywhere: fit.posterior.on_anywhere,
             method: config.engine.name(),
             preset: config.preset,
             seed: config.options.seed,
             iterations: fit.trace.len(),
-            stop_reason: fit.stop_reason.name(),
-            seconds: fit.seconds,
+            stop_reason: self.stop_reason().name(),
+            seconds: self.seconds,
             log_likelihood: last.map_or(f64::NAN, |row| row.log_likelihood),
             log_joint: last.map_or(f64::NAN, |row| row.log_joint),
             mean_log_likelihood: fit.posterior.log_likelihood,
@@ -140,6 +190,10 @@ impl Results<'_> {
             whole_counts: source.whole_counts,
             threads: config.workers.threads(),
             version: bpnmf::VERSION,
+            chains: chains.fits.len(),
+            chain_shown: chains.representative + 1,
+            convergence: chains.convergence.iter().map(agreement).collect(),
+            warnings: self.warnings(),
             prior: PriorOf { a, b, c, d, a0, b0, components },
             input: Input {
                 path: &source.path,
@@ -152,8 +206,8 @@ impl Results<'_> {
         }
     }
 
-    fn component(&self, index: usize) -> Component {
-        let posterior = &self.fit.posterior;
+    pub(super) fn component(&self, index: usize) -> Component {
+        let posterior = self.posterior();
         let name = |f: usize| match &self.source.feature_names {
             Some(names) => json!(names[f]),
             None => json!(f),
@@ -171,71 +225,25 @@ impl Results<'_> {
     pub(crate) fn done_event(&self, folder: &Folder) -> Value {
         json!({
             "event": "done",
-            "n_components": self.fit.posterior.components(),
-            "iterations": self.fit.trace.len(),
-            "stop_reason": self.fit.stop_reason.name(),
-            "seconds": self.fit.seconds,
+            "n_components": self.chains.n_components,
+            "n_components_interval": [self.chains.interval.0, self.chains.interval.1],
+            "iterations": self.fit().trace.len(),
+            "stop_reason": self.stop_reason().name(),
+            "seconds": self.seconds,
+            "warnings": self.warnings(),
             "out": folder.path().display().to_string(),
         })
     }
+}
 
-    /// The result on one page.
-    pub(crate) fn for_people(&self, folder: &Folder) -> String {
-        let posterior = &self.fit.posterior;
-        let parts = posterior.components();
-        let mut page = format!(
-            "{} in {}: {}\n",
-            text::plural(parts, "part", "parts"),
-            text::duration(self.fit.seconds),
-            self.why_it_stopped()
-        );
-        if parts > 0 {
-            page.push_str(&self.table());
-        }
-        let files = FILES.iter().filter(|name| folder.file(name).exists()).copied().collect::<Vec<_>>();
-        let _ = writeln!(page, "\n{}: {}", folder.path().display(), files.join(", "));
-        page
-    }
+/// R-hat of a quantity; nothing is wrong with one that has none.
+fn size(quantity: &Convergence) -> f64 {
+    quantity.r_hat.unwrap_or(0.0)
+}
 
-    fn why_it_stopped(&self) -> String {
-        let iterations = text::plural(self.fit.trace.len(), "iteration", "iterations");
-        match self.fit.stop_reason {
-            StopReason::Converged => format!("the objective settled after {iterations}"),
-            StopReason::IterationLimit => format!("all {iterations} done"),
-            StopReason::Interrupted => format!("interrupted after {iterations}"),
-            StopReason::NoCounts => "there is not a single count in the matrix".to_owned(),
-            other => format!("{} after {iterations}", other.name()),
-        }
-    }
-
-    fn table(&self) -> String {
-        let posterior = &self.fit.posterior;
-        let parts = posterior.components();
-        let largest = posterior.share[0].max(f64::MIN_POSITIVE);
-        let mut table = "\n part   share              on in      pi   strongest features\n".to_owned();
-        for k in 0..parts.min(MOST_ROWS) {
-            let component = self.component(k);
-            let names: Vec<String> = component
-                .top_features
-                .iter()
-                .map(|name| text::shortened(name.as_str().unwrap_or(&name.to_string()), 14))
-                .collect();
-            let _ = writeln!(
-                table,
-                "{:>5}  {:>5.1}%  {} {:>8}  {:>6.3}   {}",
-                k,
-                100.0 * component.share,
-                text::bar(component.share / largest, 8),
-                text::grouped(component.usage),
-                component.pi,
-                names.join(" ")
-            );
-        }
-        if parts > MOST_ROWS {
-            let _ = writeln!(table, "       and {} more in summary.json", parts - MOST_ROWS);
-        }
-        table
-    }
+/// R-hat as people write it.
+pub(super) fn r_hat_text(r_hat: f64) -> String {
+    if r_hat.is_finite() { format!("{r_hat:.2}") } else { "infinite".to_owned() }
 }
 
 /// The features of a component with the largest W, largest first.
@@ -248,40 +256,51 @@ pub(crate) fn top_features(posterior: &Posterior, component: usize, most: usize)
     order
 }
 
-/// trace.csv: the columns of the tiers are shares of the sites visited.
-fn trace_table(trace: &[TraceRow]) -> String {
+/// trace.csv, chain after chain: the columns of the tiers are shares of the sites visited.
+fn trace_table(fits: &[Fit]) -> String {
     let mut table = "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
-                     h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds\n"
+                     h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds,\
+                     chain,activation"
         .to_owned();
-    for row in trace {
-        let tiers = &row.tiers;
-        let sites = (tiers.sites() as f64).max(1.0);
-        let _ = write!(
-            table,
-            "{},{},{},{},{},{},{}",
-            row.iteration,
-            row.active,
-            row.on_anywhere,
-            row.sites_on,
-            row.log_likelihood,
-            row.log_joint,
-            row.held_out.map_or_else(String::new, |score| score.to_string())
-        );
-        let decided = [
-            tiers.h_free,
-            tiers.linear,
-            tiers.jensen,
-            tiers.block_jensen,
-            tiers.logarithms,
-            tiers.exact,
-            tiers.forced,
-        ];
-        for count in decided {
-            let _ = write!(table, ",{}", count as f64 / sites);
-        }
-        let _ = writeln!(table, ",{},{}", tiers.flips, row.seconds);
+    (1..=bpnmf::PROBES).for_each(|i| table += &format!(",reconstruction_{i}"));
+    table.push('\n');
+    for (i, fit) in fits.iter().enumerate() {
+        fit.trace.iter().for_each(|row| trace_line(&mut table, i + 1, row));
     }
     table
+}
+
+fn trace_line(table: &mut String, chain: usize, row: &TraceRow) {
+    let tiers = &row.tiers;
+    let sites = (tiers.sites() as f64).max(1.0);
+    let _ = write!(
+        table,
+        "{},{},{},{},{},{},{}",
+        row.iteration,
+        row.active,
+        row.on_anywhere,
+        row.sites_on,
+        row.log_likelihood,
+        row.log_joint,
+        row.held_out.map_or_else(String::new, |score| score.to_string())
+    );
+    let decided = [
+        tiers.h_free,
+        tiers.linear,
+        tiers.jensen,
+        tiers.block_jensen,
+        tiers.logarithms,
+        tiers.exact,
+        tiers.forced,
+    ];
+    for count in decided {
+        let _ = write!(table, ",{}", count as f64 / sites);
+    }
+    let _ = write!(table, ",{},{},{chain},{}", tiers.flips, row.seconds, row.activation);
+    for rate in row.reconstruction {
+        let _ = write!(table, ",{rate}");
+    }
+    table.push('\n');
 }
 
 fn pretty(value: &impl Serialize) -> String {
