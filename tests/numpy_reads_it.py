@@ -21,7 +21,13 @@ def check_model(folder, features, observations):
     summary = json.loads((folder / "summary.json").read_text())
     with np.load(folder / "model.npz") as model:
         w, h, s, pi = model["W"], model["H"], model["S"], model["pi"]
-    k = summary["n_components"]
+    k = len(summary["components"])
+    first, last = summary["n_components_interval"]
+    assert first <= summary["n_components"] <= last
+    assert abs(sum(frequency for _, frequency in summary["n_components_pmf"]) - 1) < 1e-9
+    trace = np.genfromtxt(folder / "trace.csv", delimiter=",", names=True)
+    assert set(trace["chain"]) == set(range(1, summary["chains"] + 1))
+    assert np.isfinite(trace["activation"]).all() and (trace["reconstruction_4"] > 0).all()
     assert w.shape == (features, k) and h.shape == s.shape == (k, observations) and pi.shape == (k,)
     assert (w >= 0).all() and (h >= 0).all() and ((0 <= s) & (s <= 1 + 1e-6)).all() and ((0 < pi) & (pi < 1)).all()
     share = w.sum(0) * h.sum(1)
@@ -41,7 +47,7 @@ def main():
         assert x.shape == (75, 120) and abs(x.sum() / rate.sum() - 1) < 0.05
 
         run(program, "fit", folder / "data" / "X.npy", "--out", folder / "gibbs", "--engine", "gibbs", "--init", "scaled",
-            "--components", 40, "--iterations", 300, "--seed", 1)
+            "--components", 40, "--iterations", 300, "--seed", 1, "--chains", 2)
         w, h, _ = check_model(folder / "gibbs", 75, 120)
         error = np.abs(w @ h - rate).sum() / rate.sum()
         assert error < 0.35, f"the reconstruction is off by {error:.2f} of the true rates"

@@ -127,12 +127,12 @@ impl Results<'_> {
     pub(super) fn warnings(&self) -> Vec<String> {
         let worst = self.chains.convergence.iter().max_by(|x, y| size(x).total_cmp(&size(y)));
         let apart = worst.filter(|quantity| size(quantity) > LARGEST_R_HAT).map(|quantity| {
-            let who = if self.config.chains > 1 { "the chains do" } else { "the two halves of the chain do" };
-            format!(
-                "R-hat of {} is {}, above {LARGEST_R_HAT}: {who} not agree yet; use more --iterations",
-                quantity.name,
-                r_hat_text(size(quantity))
-            )
+            let why = match (size(quantity).is_finite(), self.chains.fits.len()) {
+                (false, _) => "is infinite: every stretch of a chain keeps to a value of its own",
+                (true, 1) => "is above 1.05: the two halves of the chain do not agree",
+                (true, _) => "is above 1.05: the chains do not agree",
+            };
+            format!("R-hat of {} {why}; use more --iterations", quantity.name)
         });
         let most = self.config.prior.components();
         let crowded = self.chains.near_truncation(most).then(|| {

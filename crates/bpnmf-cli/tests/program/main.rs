@@ -1,5 +1,6 @@
 //! The program as people run it: what it writes, what it prints, what it refuses and how it ends.
 
+mod chains;
 mod demo_and_synth;
 mod edges;
 mod printing;

@@ -96,6 +96,8 @@ fn flags_out_of_range_are_named() {
     for (flags, told) in [
         ("--components 0", "--components is 0: it must be between 1 and 1000000"),
         ("--iterations 0", "--iterations is 0: it must be between 1 and 2^30"),
+        ("--chains 0", "--chains is 0: it must be between 1 and 1000"),
+        ("--chains 1001", "--chains is 1001: it must be between 1 and 1000"),
         ("--threads 0", "--threads is 0: it must be between 1 and 1024; leave it out to use all cores"),
         (
             "--threads 99999",
@@ -154,6 +156,9 @@ fn more_components_than_memory_holds_are_refused() {
     bpnmf_io::write_npy(&bench.path("wide.npy"), &Array::new(&[1, 2_000_000], vec![1u8; 2_000_000])).unwrap();
     let sentence = refusal(&bench, "wide.npy --components 1000000");
     assert!(sentence.ends_with("more than this machine gives: use fewer --components"), "{sentence}");
+    let sentence = refusal(&bench, "wide.npy --components 100000 --chains 900");
+    assert!(sentence.contains(" in 900 chains need "), "{sentence}");
+    assert!(sentence.ends_with(": use fewer --components or --chains"), "{sentence}");
 }
 
 #[test]

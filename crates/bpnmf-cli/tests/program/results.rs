@@ -49,12 +49,14 @@ fn the_trace_has_a_row_an_iteration_and_shares_that_add_up() {
     assert_eq!(
         lines.next().unwrap(),
         "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
-         h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds"
+         h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds,\
+         chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4"
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 7);
     for (i, row) in rows.iter().enumerate() {
-        assert_eq!((row.len(), row[0]), (16, (i + 1).to_string().as_str()));
+        assert_eq!((row.len(), row[0], row[16]), (22, (i + 1).to_string().as_str(), "1"));
+        assert!(row[17..].iter().all(|value| value.parse::<f64>().unwrap() > 0.0));
         assert_eq!(row[6], "", "nothing was held out");
         let decided: f64 = row[7..14].iter().map(|share| share.parse::<f64>().unwrap()).sum();
         assert!((decided - 1.0).abs() < 1e-9, "{decided}");
