@@ -19,7 +19,7 @@ const LEAST_LENGTH: usize = 4;
 ///
 /// ```
 /// let apart = [vec![1.0, 2.0, 1.5, 1.2, 1.9, 1.1], vec![8.0, 9.0, 8.5, 8.2, 8.9, 8.1]];
-/// assert!(bpnmf::r_hat(&apart).is_some_and(|r_hat| r_hat > 2.0));
+/// assert!(bpnmf::r_hat(&apart).is_some_and(|r_hat| r_hat > 1.5));
 /// assert_eq!(bpnmf::r_hat(&[vec![1.0, 2.0, 3.0]]), None);
 /// ```
 pub fn r_hat(chains: &[Vec<f64>]) -> Option<f64> {
