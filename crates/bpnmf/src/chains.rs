@@ -186,7 +186,7 @@ fn kept(fit: &Fit) -> &[TraceRow] {
 /// The number of components in every row that counts. Without a single count there is nothing to be a component of.
 fn numbers(fit: &Fit) -> impl Iterator<Item = usize> {
     let empty = fit.stop_reason == StopReason::NoCounts;
-    kept(fit).iter().map(move |row| if empty { 0 } else { row.active })
+    kept(fit).iter().map(move |row| if empty { 0 } else { fit.components_at(row) })
 }
 
 fn frequencies(numbers: impl Iterator<Item = usize>) -> BTreeMap<usize, u64> {

@@ -22,6 +22,7 @@ mod posterior;
 mod prior;
 mod random;
 mod run;
+mod search;
 mod special;
 mod stats;
 mod synth;
@@ -37,6 +38,7 @@ pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};
 pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run};
+pub use search::{Discovery, Dispersion, Resolution, Search, SearchStep};
 pub use synth::{GammaReading, Recipe, Synthetic};
 pub use workers::Workers;
 

@@ -1,7 +1,23 @@
 //! What a run found: the components that count, ordered by their share of the counts.
 
 use crate::counts::Counts;
-use crate::infer::state::least_usage;
+use crate::infer::state::{Slots, least_usage};
+
+/// How far the evidence of a component can be too low, in nats for each of its F + usage parameters: the bound prices a
+/// parameter of a weak component too high. True components of weak data come out at -0.55 and above, surplus ones of
+/// strong data at -0.85 and below.
+const ERROR_A_PARAMETER: f64 = 0.6;
+
+/// Which slots count as components.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Counting<'a> {
+    /// Those on in at least 1 % of the columns.
+    Usage,
+    /// Those which the evidence wants, too.
+    Evidence(&'a [f64]),
+    /// So many, the ones with the largest share.
+    Forced(usize),
+}
 
 /// The components of a fitted model, largest share first.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,8 +37,13 @@ pub struct Posterior {
     pub pi: Vec<f64>,
     /// Share of the reconstructed counts, length K'; with the components that do not count, they add up to 1.
     pub share: Vec<f64>,
-    /// In how many columns a component is on with probability at least 1/2, length K'.
-    pub usage: Vec<usize>,
+    /// In how many columns a component is on: the posterior mean, length K'.
+    pub usage: Vec<f64>,
+    /// What deleting a component costs in log evidence, the others free to take over, length K'. Only a run that
+    /// began with a search has it.
+    pub evidence: Option<Vec<f64>>,
+    /// Components on often enough to count which the evidence does not want.
+    pub surplus: usize,
     /// Components on in any column, whether they count or not.
     pub on_anywhere: usize,
     /// Posterior mean of log p(X | W, H, S).
@@ -30,53 +51,61 @@ pub struct Posterior {
 }
 
 impl Posterior {
-    /// From averages over all slots: `dictionary(k, f)`, and `masked` and `inclusion` at `t * slots + k`.
-    pub(crate) fn new(
-        counts: &Counts,
-        slots: usize,
-        dictionary: &dyn Fn(usize, usize) -> f64,
-        masked: &[f32],
-        inclusion: &[f32],
-        pi: &[f64],
-        log_likelihood: f64,
-    ) -> Self {
+    /// From the averages over all slots. `scale` takes W back to the units of the data.
+    pub(crate) fn new(counts: &Counts, slots: &Slots<'_>, counting: Counting<'_>, scale: f64) -> Self {
         let (features, observations) = (counts.features(), counts.observations());
-        let (mut usage, mut activation) = (vec![0usize; slots], vec![0.0f64; slots]);
-        for (masked, inclusion) in masked.chunks(slots).zip(inclusion.chunks(slots)) {
-            for k in 0..slots {
-                usage[k] += usize::from(inclusion[k] >= 0.5);
+        let k_slots = slots.components();
+        let (mut usage, mut activation) = (vec![0.0f64; k_slots], vec![0.0f64; k_slots]);
+        for (masked, inclusion) in slots.masked.chunks(k_slots).zip(slots.inclusion.chunks(k_slots)) {
+            for k in 0..k_slots {
+                usage[k] += f64::from(inclusion[k]);
                 activation[k] += f64::from(masked[k]);
             }
         }
-        let size: Vec<f64> = (0..slots)
-            .map(|k| activation[k] * (0..features).map(|f| dictionary(k, f)).sum::<f64>())
-            .collect();
+        let rows = slots.dictionary.chunks(features);
+        let size: Vec<f64> = rows.zip(&activation).map(|(row, h)| h * row.iter().sum::<f64>()).collect();
         let total: f64 = size.iter().sum();
         let least = least_usage(observations);
         // Without a single count there is nothing to be a component of.
-        let mut kept: Vec<usize> =
-            (0..slots).filter(|&k| usage[k] as f64 >= least && counts.nonzeros() > 0).collect();
+        let some = counts.nonzeros() > 0;
+        let counted = |k: usize| match counting {
+            Counting::Usage => usage[k] >= least,
+            Counting::Evidence(evidence) => {
+                usage[k] >= least && evidence[k] > -ERROR_A_PARAMETER * (features as f64 + usage[k])
+            }
+            Counting::Forced(_) => true,
+        };
+        let often = (0..k_slots).filter(|&k| some && usage[k] >= least).count();
+        let mut kept: Vec<usize> = (0..k_slots).filter(|&k| some && counted(k)).collect();
         kept.sort_by(|&i, &j| size[j].total_cmp(&size[i]).then(i.cmp(&j)));
+        if let Counting::Forced(wanted) = counting {
+            kept.truncate(wanted);
+        }
         let by_rows = |values: &[f32]| -> Vec<f32> {
-            kept.iter().flat_map(|&k| (0..observations).map(move |t| values[t * slots + k])).collect()
+            kept.iter().flat_map(|&k| (0..observations).map(move |t| values[t * k_slots + k])).collect()
+        };
+        let w = |k: usize, f: usize| (scale * slots.dictionary[k * features + f]) as f32;
+        let evidence = match counting {
+            Counting::Evidence(evidence) => Some(kept.iter().map(|&k| evidence[k]).collect()),
+            Counting::Usage | Counting::Forced(_) => None,
         };
         Self {
             features,
             observations,
-            dictionary: (0..features)
-                .flat_map(|f| kept.iter().map(move |&k| dictionary(k, f) as f32))
-                .collect(),
-            activations: by_rows(masked),
-            inclusion: by_rows(inclusion),
-            pi: kept.iter().map(|&k| pi[k]).collect(),
+            dictionary: (0..features).flat_map(|f| kept.iter().map(move |&k| w(k, f))).collect(),
+            activations: by_rows(slots.masked),
+            inclusion: by_rows(slots.inclusion),
+            pi: kept.iter().map(|&k| slots.pi[k]).collect(),
             share: kept.iter().map(|&k| if total > 0.0 { size[k] / total } else { 0.0 }).collect(),
             usage: kept.iter().map(|&k| usage[k]).collect(),
-            on_anywhere: if counts.nonzeros() > 0 { usage.iter().filter(|&&n| n > 0).count() } else { 0 },
-            log_likelihood,
+            surplus: often.saturating_sub(kept.len()),
+            evidence,
+            on_anywhere: usage.iter().filter(|&&n| some && n >= 0.5).count(),
+            log_likelihood: slots.log_likelihood,
         }
     }
 
-    /// K', the number of components that count: on in at least 1 % of the columns, and in at least one.
+    /// K', the number of components that count.
     pub fn components(&self) -> usize {
         self.pi.len()
     }

@@ -4,9 +4,10 @@ use crate::counts::Counts;
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
 use crate::infer::{Batch, Engine, State, Tiers};
-use crate::posterior::Posterior;
+use crate::posterior::{Counting, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
+use crate::search::{self, Discovery, Search, SearchStep};
 use crate::workers::Workers;
 use std::time::Instant;
 
@@ -21,11 +22,13 @@ pub struct RunOptions {
     pub stop: Option<StopRule>,
     /// Counts to score every iteration on.
     pub held_out: Option<HeldOut>,
+    /// The search for the number of components that goes before; `None` to start as the engine does by itself.
+    pub search: Option<Search>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { iterations: 200, seed: 0, stop: Some(StopRule::default()), held_out: None }
+        Self { iterations: 200, seed: 0, stop: Some(StopRule::default()), held_out: None, search: None }
     }
 }
 
@@ -88,6 +91,12 @@ impl StopReason {
 pub trait Observer {
     /// Called after every iteration; `false` ends the run.
     fn step(&mut self, row: &TraceRow) -> bool;
+
+    /// Called after every stage of a search; `false` ends the run.
+    fn search(&mut self, step: &SearchStep) -> bool {
+        let _ = step;
+        true
+    }
 }
 
 /// Any closure is an observer.
@@ -113,6 +122,18 @@ pub struct Fit {
     pub seconds: f64,
     /// The state at the end.
     pub state: State,
+    /// What the search before it found, if there was one.
+    pub discovery: Option<Discovery>,
+}
+
+impl Fit {
+    /// The number of components that count at a row of the trace.
+    pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
+        match self.discovery.as_ref().and_then(|discovery| discovery.forced) {
+            Some(wanted) => wanted,
+            None => row.active.saturating_sub(self.posterior.surplus),
+        }
+    }
 }
 
 /// Runs `engine` on `counts`.
@@ -141,8 +162,26 @@ pub fn run(
     }
     engine.check(counts)?;
     let key = Key::new(options.seed);
-    let mut state = engine.init(counts, prior, key);
     let start = Instant::now();
+    let mut interrupted = false;
+    let found = match &options.search {
+        Some(search) => {
+            search.check()?;
+            let mut watch = |step: &SearchStep| {
+                interrupted |= !observer.search(step);
+                !interrupted
+            };
+            (counts.nonzeros() > 0).then(|| search.run(counts, prior, key, workers, &mut watch))
+        }
+        None => None,
+    };
+    let mut state = match &found {
+        Some(found) => engine.start(found),
+        None => engine.init(counts, prior, key),
+    };
+    let coarsening = found.as_ref().map_or(1.0, |found| found.discovery.coarsening);
+    let counts = found.as_ref().and_then(|found| found.counts.as_ref()).unwrap_or(counts);
+    let prior = found.as_ref().map_or(prior, |found| &found.discovery.prior);
     let mut trace: Vec<TraceRow> = Vec::new();
     let (mut objective, mut components) = (Vec::new(), Vec::new());
     let batch = Batch::all(counts);
@@ -159,14 +198,14 @@ pub fn run(
             log_joint: info.log_joint,
             activation: info.activation,
             reconstruction: probes.read(&state),
-            held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state)),
+            held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state, coarsening)),
             tiers: info.tiers,
             seconds: start.elapsed().as_secs_f64(),
         };
         trace.push(row);
         objective.push(row.log_joint);
         components.push(row.active);
-        if !observer.step(&row) {
+        if !observer.step(&row) || interrupted {
             stop_reason = StopReason::Interrupted;
             break;
         }
@@ -180,8 +219,18 @@ pub fn run(
             break;
         }
     }
+    let slots = engine.slots(&state);
+    let evidence = found.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
+    let counting = match (&evidence, found.as_ref().and_then(|found| found.discovery.forced)) {
+        (_, Some(wanted)) => Counting::Forced(wanted),
+        (Some(evidence), None) => Counting::Evidence(evidence),
+        (None, None) => Counting::Usage,
+    };
+    let posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);
+    drop(slots);
     Ok(Fit {
-        posterior: engine.posterior(&state, counts),
+        posterior,
+        discovery: found.map(|found| found.discovery),
         burn_in: engine.burn_in(trace.len()),
         trace,
         stop_reason,

@@ -76,6 +76,19 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
+/// The digamma function of a positive number.
+#[inline]
+pub(crate) fn digamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 6.0 {
+        shift -= 1.0 / x;
+        x += 1.0;
+    }
+    let z = 1.0 / (x * x);
+    let tail = z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
+    shift + ln(x) - 0.5 / x - tail
+}
+
 /// log of the beta function.
 pub(crate) fn ln_beta(x: f64, y: f64) -> f64 {
     ln_gamma(x) + ln_gamma(y) - ln_gamma(x + y)

@@ -98,6 +98,21 @@ impl Workers {
         }
     }
 
+    /// `work` of every item, in the order of the items. The items must be independent of each other.
+    pub(crate) fn map<T: Send, R: Send>(
+        &self,
+        items: impl Iterator<Item = T>,
+        work: impl Fn(T) -> R + Sync + Send,
+    ) -> Vec<R> {
+        match &self.pool {
+            None => items.map(work).collect(),
+            Some(pool) => {
+                let items: Vec<T> = items.collect();
+                pool.install(|| items.into_par_iter().map(work).collect())
+            }
+        }
+    }
+
     /// The buffers of the local step.
     pub(crate) fn workspace(&self) -> MutexGuard<'_, Workspace> {
         locked(&self.workspace)

@@ -1,6 +1,6 @@
 //! The two algorithms the experiment runs: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Engine, Gibbs, Init, Prior, RunOptions, Ssmf, TraceRow, Workers};
+use bpnmf::{Counts, Engine, Prior, RunOptions, Search, Ssmf, StopRule, TraceRow, Workers};
 
 /// What a fit found.
 pub(super) struct Found {
@@ -13,27 +13,29 @@ pub(super) struct Found {
 
 /// The default fit. `truncation` is the most components there may be; `None` leaves it to the algorithm.
 pub(super) fn auto(counts: &Counts, truncation: Option<usize>, seed: u64, workers: &Workers) -> Found {
-    let engine = Gibbs { burn_in: 30, init: Init::Scaled, ..Gibbs::default() };
-    let prior = Prior { components: truncation.unwrap_or(60), ..Prior::default() };
-    plainly(&engine, counts, prior, 60, seed, workers)
+    let default = Prior::default();
+    let prior = Prior { components: truncation.unwrap_or(default.components), ..default };
+    plainly(&Ssmf::default(), counts, prior, Some(Search::default()), 200, seed, workers)
 }
 
 /// Algorithm 1 of the paper as printed, with its prior and 500 components to begin with.
 pub(super) fn literal(counts: &Counts, seed: u64, workers: &Workers) -> Found {
-    plainly(&Ssmf::default(), counts, Prior::default(), 100, seed, workers)
+    plainly(&Ssmf::default(), counts, Prior::default(), None, 100, seed, workers)
 }
 
-/// An engine alone, for a fixed number of iterations.
+/// A run, with a search before it or an engine alone.
 fn plainly(
     engine: &dyn Engine,
     counts: &Counts,
     prior: Prior,
+    search: Option<Search>,
     iterations: usize,
     seed: u64,
     workers: &Workers,
 ) -> Found {
     let prior = prior.check().expect("the priors above are in range");
-    let options = RunOptions { iterations, seed, stop: None, ..RunOptions::default() };
+    let stop = search.map(|_| StopRule::default());
+    let options = RunOptions { iterations, seed, stop, search, ..RunOptions::default() };
     let fit = bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
         .expect("whole counts suit every engine");
     Found {

@@ -61,7 +61,7 @@ fn config(seed: u64) -> Result<Config, Failure> {
     Ok(Config {
         engine: Box::new(Gibbs { expected: false, burn_in: BURN_IN, init: Init::Scaled }),
         prior: Prior { components: COMPONENTS, ..Prior::default() }.check()?,
-        options: RunOptions { iterations: ITERATIONS, seed, stop: None, held_out: None },
+        options: RunOptions { iterations: ITERATIONS, seed, stop: None, ..RunOptions::default() },
         chains: 1,
         workers: workers(None, SimdName::Auto)?,
         preset: "paper",

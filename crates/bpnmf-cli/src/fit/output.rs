@@ -102,7 +102,7 @@ struct Input<'a> {
 pub(super) struct Component {
     pub(super) index: usize,
     pub(super) share: f64,
-    pub(super) usage: usize,
+    pub(super) usage: f64,
     pub(super) pi: f64,
     pub(super) top_features: Vec<Value>,
 }

@@ -71,7 +71,7 @@ impl Results<'_> {
                 k,
                 100.0 * component.share,
                 text::bar(component.share / largest, 8),
-                text::grouped(component.usage),
+                text::grouped(component.usage.round() as usize),
                 component.pi,
                 names.join(" ")
             );

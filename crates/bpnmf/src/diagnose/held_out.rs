@@ -19,19 +19,21 @@ impl HeldOut {
         Ok((kept, Self { counts: held, ratio: fraction / (1.0 - fraction) }))
     }
 
-    /// log p(held-out counts | W, H, S of the state), per entry of the matrix.
-    pub fn score(&self, state: &State) -> f64 {
+    /// log p(held-out counts | W, H, S of the state), per entry of the matrix. The state was fitted to counts times
+    /// `coarsening`.
+    pub fn score(&self, state: &State, coarsening: f64) -> f64 {
+        let ratio = self.ratio / coarsening;
         let (dictionary, activations) = (&state.dictionary, &state.activations);
         let mut score = -self.counts.ln_factorials();
         for t in 0..self.counts.observations() {
             let column = activations.column(t);
             let expected: f64 = column.iter().map(|(k, h)| f64::from(h) * dictionary.sum(k)).sum();
-            score -= self.ratio * expected;
+            score -= ratio * expected;
             for (f, x) in self.counts.column(t).positive() {
                 let rate: f64 =
                     column.iter().map(|(k, h)| f64::from(h) * f64::from(dictionary.row(k)[f])).sum();
                 // A held-out count where the state has no rate at all: as bad as a rate can be.
-                score += x * ln((self.ratio * rate).max(1e-300));
+                score += x * ln((ratio * rate).max(1e-300));
             }
         }
         score / (self.counts.features() as f64 * self.counts.observations() as f64)

@@ -5,12 +5,11 @@ use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_row, draw_sites};
 use super::local::{Allocation, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
-use super::state::{Averages, report};
+use super::state::{Averages, Slots, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::flat_mut;
-use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
@@ -200,17 +199,15 @@ impl Engine for Gibbs {
         Ok(info)
     }
 
-    fn posterior(&self, state: &State, counts: &Counts) -> Posterior {
+    fn slots<'a>(&self, state: &'a State) -> Slots<'a> {
         let averages = &state.averages;
-        Posterior::new(
-            counts,
-            state.dictionary.components(),
-            &|k, f| f64::from(averages.dictionary[k * counts.features() + f]),
-            &averages.masked,
-            &averages.inclusion,
-            &averages.pi,
-            averages.log_likelihood,
-        )
+        Slots {
+            dictionary: averages.dictionary.iter().map(|&w| f64::from(w)).collect(),
+            masked: &averages.masked,
+            inclusion: &averages.inclusion,
+            pi: averages.pi.clone(),
+            log_likelihood: averages.log_likelihood,
+        }
     }
 }
 

@@ -16,14 +16,15 @@ pub(crate) mod work;
 
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 use crate::random::Key;
+use crate::search::Found;
 use crate::workers::Workers;
 use core::ops::Range;
 pub use gibbs::Gibbs;
 pub use mask::Tiers;
 pub use ssmf::Ssmf;
+use state::Slots;
 pub use state::{Info, State};
 
 /// Where a run starts.
@@ -89,6 +90,11 @@ pub trait Engine: Sync {
         workers: &Workers,
     ) -> Result<Info, Error>;
 
+    /// The state a run starts from when a search went before it.
+    fn start(&self, found: &Found) -> State {
+        found.state()
+    }
+
     /// What the state says about the model.
-    fn posterior(&self, state: &State, counts: &Counts) -> Posterior;
+    fn slots<'a>(&self, state: &'a State) -> Slots<'a>;
 }

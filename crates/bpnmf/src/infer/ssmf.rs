@@ -6,15 +6,15 @@ use super::draws::{Place, draw_row, draw_sites};
 use super::gibbs::{init_mask, start_means};
 use super::local::{Allocation, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
-use super::state::{Averages, Variational, report};
+use super::state::{Averages, Slots, Variational, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::flat_mut;
-use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
+use crate::search::Found;
 use crate::workers::Workers;
 
 /// Algorithm 1 of the paper, and the options in which its text and the authors' code differ.
@@ -257,19 +257,20 @@ impl Engine for Ssmf {
         Ok(info)
     }
 
-    fn posterior(&self, state: &State, counts: &Counts) -> Posterior {
+    fn start(&self, found: &Found) -> State {
+        found.variational_state()
+    }
+
+    fn slots<'a>(&self, state: &'a State) -> Slots<'a> {
         let q = state.variational.as_ref().expect("a state made by this engine");
-        let pi: Vec<f64> =
-            q.alpha_pi.iter().zip(&q.beta_pi).map(|(alpha, beta)| alpha / (alpha + beta)).collect();
-        Posterior::new(
-            counts,
-            state.dictionary.components(),
-            &|k, f| q.nu_w[k * counts.features() + f] / q.rho_w[k * counts.features() + f],
-            &state.averages.masked,
-            &state.averages.inclusion,
-            &pi,
-            state.averages.log_likelihood,
-        )
+        let pi = q.alpha_pi.iter().zip(&q.beta_pi).map(|(alpha, beta)| alpha / (alpha + beta)).collect();
+        Slots {
+            dictionary: q.nu_w.iter().zip(&q.rho_w).map(|(nu, rho)| nu / rho).collect(),
+            masked: &state.averages.masked,
+            inclusion: &state.averages.inclusion,
+            pi,
+            log_likelihood: state.averages.log_likelihood,
+        }
     }
 }
 

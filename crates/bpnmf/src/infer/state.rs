@@ -87,6 +87,28 @@ impl Averages {
     }
 }
 
+/// What a run says about every slot, whether it counts as a component or not.
+#[derive(Debug, Clone)]
+pub struct Slots<'a> {
+    /// Posterior mean of W_fk at `k * F + f`.
+    pub(crate) dictionary: Vec<f64>,
+    /// Posterior mean of H_kt S_kt at `t * K + k`.
+    pub(crate) masked: &'a [f32],
+    /// Posterior probability that S_kt is on, at `t * K + k`.
+    pub(crate) inclusion: &'a [f32],
+    /// Posterior mean of pi_k.
+    pub(crate) pi: Vec<f64>,
+    /// Posterior mean of log p(X | W, H, S).
+    pub(crate) log_likelihood: f64,
+}
+
+impl Slots<'_> {
+    /// K, the number of slots.
+    pub(crate) fn components(&self) -> usize {
+        self.pi.len()
+    }
+}
+
 /// What a step reports. It is not carried on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]

@@ -1,0 +1,178 @@
+//! The last leg of the search: Gibbs sweeps from where the moves ended. Weak components that the bound cannot judge are
+//! kept or dropped here, and the prior is learned from draws that have weak activations in them.
+
+use super::hyper::from_draw;
+use super::model::{Model, Part};
+use super::view::View;
+use crate::counts::Counts;
+use crate::infer::activations::Activations;
+use crate::infer::dictionary::{Dictionary, stored};
+use crate::infer::mask::Odds;
+use crate::infer::state::{Averages, Variational};
+use crate::infer::{Batch, Engine, Gibbs, Init, State};
+use crate::prior::{CheckedPrior, Prior};
+use crate::random::Key;
+use crate::workers::Workers;
+
+/// Slots beside the components found, so that a sampler can open new ones.
+const SPARE: usize = 4;
+
+/// Draws of counts the chain may spend: strong data need few sweeps, weak data many, and there they are cheap.
+const BUDGET: f64 = 2e7;
+const LEAST_SWEEPS: f64 = 40.0;
+const MOST_SWEEPS: f64 = 300.0;
+
+/// With more counts than this their allocation is taken at its expectation: its noise is too small to matter.
+const MANY_COUNTS: f64 = 1e6;
+
+/// Sweeps between two looks at the prior.
+const LEARN_EVERY: usize = 5;
+
+/// A state with W and H at their means under q.
+pub(super) fn state_of(model: &Model) -> State {
+    let (features, observations, prior) = (model.features, model.observations(), model.prior);
+    let components = (model.components() + SPARE).min(prior.components().max(model.components()));
+    let mut dictionary = Dictionary::new(features, components);
+    for k in 0..components {
+        for (f, w) in dictionary.row_mut(k).iter_mut().enumerate() {
+            let found = k < model.components();
+            *w = stored(if found { model.shapes(k)[f] / model.rate[k] } else { prior.a() / prior.b() });
+        }
+    }
+    dictionary.settle();
+    let mut activations = Activations::new(components, observations);
+    for (t, parts) in model.parts.iter().enumerate() {
+        for part in parts {
+            activations.set(part.k, t, Some(stored(part.mean())));
+        }
+    }
+    let odds = |&on: &u32| {
+        let on = f64::from(on);
+        ((prior.pi_on() + on) / (prior.pi_off() + observations as f64 - on)).ln()
+    };
+    State {
+        odds: Odds::new(activations.usage().iter().map(odds).collect()),
+        dictionary,
+        activations,
+        variational: None,
+        averages: Averages::new(features, components, observations),
+        iteration: 0,
+    }
+}
+
+/// The same with the parameters of q(W), q(H) and q(pi), for the engine that carries them.
+pub(super) fn variational_state_of(model: &Model) -> State {
+    let mut state = state_of(model);
+    let (features, observations, prior) = (model.features, model.observations(), model.prior);
+    let components = state.dictionary.components();
+    let spare = components - model.components();
+    let usage = state.activations.usage();
+    let mut q = Variational {
+        nu_w: model.shape.clone(),
+        rho_w: model.rate.iter().flat_map(|&rate| core::iter::repeat_n(rate, features)).collect(),
+        nu_h: vec![prior.c(); observations * components],
+        rho_h: vec![prior.d(); observations * components],
+        alpha_pi: usage.iter().map(|&m| prior.pi_on() + f64::from(m)).collect(),
+        beta_pi: usage.iter().map(|&m| prior.pi_off() + observations as f64 - f64::from(m)).collect(),
+    };
+    q.nu_w.extend(core::iter::repeat_n(prior.a(), spare * features));
+    q.rho_w.extend(core::iter::repeat_n(prior.b(), spare * features));
+    for (t, parts) in model.parts.iter().enumerate() {
+        for part in parts {
+            let at = t * components + part.k;
+            (q.nu_h[at], q.rho_h[at]) = (part.shape, part.rate);
+        }
+    }
+    state.averages = Averages { dictionary: Vec::new(), ..Averages::new(0, components, observations) };
+    state.variational = Some(q);
+    state
+}
+
+/// Runs the chain and leaves the model at its last state, with the prior it learned. `go_on` may end it.
+pub(super) fn settle(
+    model: &mut Model,
+    view: &View,
+    counts: &Counts,
+    key: Key,
+    workers: &Workers,
+    go_on: &mut dyn FnMut(usize) -> bool,
+) {
+    let mut state = state_of(model);
+    let whole = counts.first_fraction().is_none();
+    let gibbs = Gibbs { expected: !whole || view.total > MANY_COUNTS, burn_in: u32::MAX, init: Init::Scaled };
+    let sweeps = (BUDGET / view.total).clamp(LEAST_SWEEPS, MOST_SWEEPS) as usize;
+    let batch = Batch::all(counts);
+    let mut prior = model.prior;
+    let (mut learned, mut looks) = ([0.0; 4], 0.0);
+    for sweep in 1..=sweeps {
+        let info =
+            gibbs.step(&mut state, &batch, &prior, key, workers).expect("all columns, and counts that suit");
+        if sweep % LEARN_EVERY == 0
+            && let Some(numbers) = from_draw(&state, counts.observations())
+        {
+            prior = with(&prior, numbers);
+            if 2 * sweep > sweeps {
+                learned.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number.ln());
+                looks += 1.0;
+            }
+        }
+        if sweep % LEARN_EVERY == 0 && !go_on(info.active) {
+            break;
+        }
+    }
+    model.prior = if looks > 0.0 { with(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
+    read(model, &state, workers);
+    model.ascend(view, 3, workers);
+}
+
+fn with(prior: &CheckedPrior, [a, b, c, d]: [f64; 4]) -> CheckedPrior {
+    let within = |value: f64| value.clamp(1e-6, 1e9);
+    Prior { a: within(a), b: within(b), c: within(c), d: within(d), ..prior.get() }
+        .check()
+        .expect("clamped into the range of a prior")
+}
+
+/// W, H and S of a state as a model.
+fn read(model: &mut Model, state: &State, workers: &Workers) {
+    let features = model.features;
+    let columns: Vec<Vec<(usize, f64)>> = (0..model.observations())
+        .map(|t| state.activations.column(t).iter().map(|(k, h)| (k, f64::from(h))).collect())
+        .collect();
+    let w = |k: usize, f: usize| f64::from(state.dictionary.row(k)[f]);
+    fill(model, state.dictionary.components(), &w, &columns, features, workers);
+}
+
+/// Puts W and the active h into a model, each with the precision that its counts give it.
+pub(super) fn fill(
+    model: &mut Model,
+    components: usize,
+    w: &dyn Fn(usize, usize) -> f64,
+    columns: &[Vec<(usize, f64)>],
+    features: usize,
+    workers: &Workers,
+) {
+    let prior = model.prior;
+    let mut rate = vec![prior.b(); components];
+    for (k, h) in columns.iter().flatten() {
+        rate[*k] += h;
+    }
+    let least = 0.5 * prior.a();
+    model.shape = (0..components * features)
+        .map(|i| (w(i / features, i % features) * rate[i / features]).max(least))
+        .collect();
+    model.rate = rate;
+    model.settle(workers);
+    model.parts = columns
+        .iter()
+        .map(|column| {
+            column
+                .iter()
+                .map(|&(k, h)| {
+                    let rate = prior.d() + model.sum[k];
+                    Part::new(k, (h * rate).max(0.5 * prior.c()), rate)
+                })
+                .collect()
+        })
+        .collect();
+    model.drop_empty();
+}

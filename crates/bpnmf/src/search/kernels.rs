@@ -1,0 +1,124 @@
+//! The inner loops of the search: sums over the entries of a column, in double precision and in a fixed order, so that
+//! they give the same bits on every machine. They know nothing of columns or components.
+
+use crate::kernel::{Lanes, dispatch};
+use crate::special::{ln, ln_1p};
+
+/// Partial sums, one for each index modulo this.
+const PARTS: usize = 8;
+
+/// The smallest rate: keeps logarithms finite where nothing is on.
+pub(super) const TINY: f64 = 1e-280;
+
+#[inline(always)]
+fn tree(sums: [f64; PARTS]) -> f64 {
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}
+
+/// A sum over the indices of slices of equal length. `$term` is an expression in the values at one index.
+macro_rules! sum {
+    ($($name:ident in $slice:expr),+ => $term:expr) => {{
+        let mut sums = [0.0f64; PARTS];
+        let length = [$($slice.len()),+].into_iter().fold(usize::MAX, usize::min);
+        let whole = length - length % PARTS;
+        let mut start = 0;
+        while start < whole {
+            let mut lane = 0;
+            while lane < PARTS {
+                $(let $name = $slice[start + lane];)+
+                sums[lane] += $term;
+                lane += 1;
+            }
+            start += PARTS;
+        }
+        while start < length {
+            $(let $name = $slice[start];)+
+            sums[start - whole] += $term;
+            start += 1;
+        }
+        tree(sums)
+    }};
+}
+
+#[inline(always)]
+fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
+    sum!(a in a, b in b => a * b)
+}
+
+#[inline(always)]
+fn add_scaled_of<V: Lanes>(out: &mut [f64], row: &[f64], scale: f64) {
+    for (out, w) in out.iter_mut().zip(row) {
+        *out += w * scale;
+    }
+}
+
+#[inline(always)]
+fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.resize(x.len(), 0.0);
+    for i in 0..x.len().min(field.len()) {
+        out[i] = x[i] / (field[i] + TINY);
+    }
+}
+
+#[inline(always)]
+fn claimed_of<V: Lanes>(x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 {
+    sum!(x in x, base in base, w in row => x * (w * h / (base + w * h)))
+}
+
+#[inline(always)]
+fn gain_of<V: Lanes>(x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 {
+    sum!(x in x, base in base, w in row => x * ln_1p(w * h / base))
+}
+
+#[inline(always)]
+fn loss_of<V: Lanes>(x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 {
+    sum!(x in x, v in field, w in row => x * ln(((v - w * h) / (v + TINY)).max(1e-30)))
+}
+
+#[inline(always)]
+fn sum_x_ln_of<V: Lanes>(x: &[f64], field: &[f64]) -> f64 {
+    sum!(x in x, v in field => x * ln(v + TINY))
+}
+
+#[inline(always)]
+fn without_of<V: Lanes>(field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) {
+    out.clear();
+    out.resize(field.len(), 0.0);
+    for i in 0..field.len().min(row.len()) {
+        out[i] = (field[i] - row[i] * h).max(0.0) + TINY;
+    }
+}
+
+dispatch! {
+    /// sum a b.
+    pub(super) fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of
+}
+dispatch! {
+    /// out += scale row.
+    pub(super) fn add_scaled [] (out: &mut [f64], row: &[f64], scale: f64) = add_scaled_of
+}
+dispatch! {
+    /// out = x / field.
+    pub(super) fn ratios [] (x: &[f64], field: &[f64], out: &mut Vec<f64>) = ratios_of
+}
+dispatch! {
+    /// The counts a component of strength `h` claims on top of `base`.
+    pub(super) fn claimed [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = claimed_of
+}
+dispatch! {
+    /// sum x log(1 + row h / base).
+    pub(super) fn gain [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = gain_of
+}
+dispatch! {
+    /// sum x log(1 - row h / field).
+    pub(super) fn loss [] (x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 = loss_of
+}
+dispatch! {
+    /// sum x log field.
+    pub(super) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
+}
+dispatch! {
+    /// out = field - row h, never negative.
+    pub(super) fn without [] (field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) = without_of
+}

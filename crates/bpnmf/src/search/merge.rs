@@ -1,0 +1,156 @@
+//! Two components become one when that raises the bound: the counts of both, pooled.
+
+use super::kernels::{add_scaled, dot, sum_x_ln};
+use super::model::{Model, Part, geometric, kl_gamma};
+use super::view::View;
+use crate::workers::Workers;
+
+/// Only pairs with a cosine above this, of W or of H, are tried.
+const ALIKE: f64 = 0.6;
+
+/// The most rounds of merges in a pass.
+const ROUNDS: usize = 6;
+
+/// Two components as one.
+struct Union {
+    gain: f64,
+    shape: Vec<f64>,
+    rate: f64,
+    parts: Vec<(usize, Part)>,
+}
+
+/// What putting `j` into `i` gains; `None` as soon as it is clear that it does not.
+fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
+    let prior = model.prior;
+    let (a, b, c, d) = (prior.a(), prior.b(), prior.c(), prior.d());
+    let shape: Vec<f64> = model.shapes(i).iter().zip(model.shapes(j)).map(|(x, y)| x + y - a).collect();
+    let (first, second) = (model.columns_of(i), model.columns_of(j));
+    let usage = (first.len(), second.len());
+    let columns = joined(&first, &second);
+    let pooled = |old: &[Option<Part>; 2]| c + old.iter().flatten().map(|part| part.shape - c).sum::<f64>();
+    let total: f64 = columns.iter().map(|(_, old)| pooled(old)).sum();
+    let sum_shape: f64 = shape.iter().sum();
+    // The rates of a component alone with its counts: q(W) and q(H) each fitted to the other.
+    let mut rate = model.rate[i] + model.rate[j];
+    for _ in 0..200 {
+        let next = b + total / (d + sum_shape / rate);
+        let settled = (next - rate).abs() < 1e-10 * rate;
+        rate = next;
+        if settled {
+            break;
+        }
+    }
+    let (sum, rate_h) = (sum_shape / rate, d + sum_shape / rate);
+    let mut gain = model.kl_w(i) + model.kl_w(j) + model.mask_term(columns.len())
+        - model.mask_term(usage.0)
+        - model.mask_term(usage.1)
+        - shape.iter().map(|&nu| kl_gamma(nu, rate, a, b)).sum::<f64>();
+    // q(h) of the union is known before any column is looked at: so is the most that the columns can save.
+    let mut saved = Vec::with_capacity(columns.len());
+    let mut parts = Vec::with_capacity(columns.len());
+    for (t, old) in &columns {
+        let part = Part::new(i, pooled(old), rate_h);
+        let before: f64 = old.iter().flatten().map(|part| model.cost(part)).sum();
+        saved.push(before - sum * part.mean() - kl_gamma(part.shape, rate_h, c, d));
+        parts.push((*t, part));
+    }
+    let mut to_come: f64 = saved.iter().sum();
+    let row: Vec<f64> = shape.iter().map(|&nu| geometric(nu, rate)).collect();
+    let (mut field, mut buffer) = (Vec::new(), Vec::new());
+    for (((t, old), (_, part)), saved) in columns.iter().zip(&parts).zip(&saved) {
+        if gain + to_come < 0.0 {
+            return None;
+        }
+        let column = &view.columns[*t];
+        model.field(column, &model.parts[*t], &mut field, &mut buffer);
+        let before = sum_x_ln(model.simd, &column.x, &field);
+        for part in old.iter().flatten() {
+            add_scaled(
+                model.simd,
+                &mut field,
+                column.gather(model.row(part.k), &mut buffer),
+                -part.geometric,
+            );
+        }
+        field.iter_mut().for_each(|v| *v = v.max(0.0));
+        add_scaled(model.simd, &mut field, column.gather(&row, &mut buffer), part.geometric);
+        gain += saved + sum_x_ln(model.simd, &column.x, &field) - before;
+        to_come -= saved;
+    }
+    (gain > 0.0).then_some(Union { gain, shape, rate, parts })
+}
+
+/// Two lists of columns as one, with the part of each where it is on.
+fn joined(first: &[(usize, Part)], second: &[(usize, Part)]) -> Vec<(usize, [Option<Part>; 2])> {
+    let mut out = Vec::with_capacity(first.len() + second.len());
+    let (mut i, mut j) = (0, 0);
+    while i < first.len() || j < second.len() {
+        let next = |at: Option<&(usize, Part)>| at.map_or(usize::MAX, |(t, _)| *t);
+        let (t, u) = (next(first.get(i)), next(second.get(j)));
+        let both = [(t <= u).then(|| first[i].1), (u <= t).then(|| second[j].1)];
+        out.push((t.min(u), both));
+        i += usize::from(t <= u);
+        j += usize::from(u <= t);
+    }
+    out
+}
+
+/// The pairs with W or H alike.
+fn candidates(model: &Model) -> Vec<(usize, usize)> {
+    let (n, observations) = (model.components(), model.observations());
+    let mut activation = vec![0.0; n * observations];
+    for (t, parts) in model.parts.iter().enumerate() {
+        for part in parts {
+            activation[part.k * observations + t] = part.mean();
+        }
+    }
+    let cosines = |values: &[f64], length: usize| {
+        let row = |k: usize| &values[k * length..(k + 1) * length];
+        let norms: Vec<f64> = (0..n).map(|k| dot(model.simd, row(k), row(k)).sqrt().max(1e-300)).collect();
+        let mut alike = vec![false; n * n];
+        for i in 0..n {
+            for j in i + 1..n {
+                alike[i * n + j] = dot(model.simd, row(i), row(j)) > ALIKE * norms[i] * norms[j];
+            }
+        }
+        alike
+    };
+    let (w, h) = (cosines(&model.shape, model.features), cosines(&activation, observations));
+    (0..n * n).filter(|&at| w[at] || h[at]).map(|at| (at / n, at % n)).collect()
+}
+
+/// Merges pairs, best first, while the bound gains by it.
+pub(super) fn merge_pass(model: &mut Model, view: &View, workers: &Workers) {
+    for _ in 0..ROUNDS {
+        let pairs = candidates(model);
+        let unions = workers.map(pairs.iter(), |&(i, j)| union(model, view, i, j).map(|union| union.gain));
+        let mut gains: Vec<(f64, usize, usize)> =
+            pairs.iter().zip(unions).filter_map(|(&(i, j), gain)| gain.map(|gain| (gain, i, j))).collect();
+        gains.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
+        let mut touched = vec![false; model.components()];
+        let mut merged = false;
+        for (_, i, j) in gains {
+            if touched[i] || touched[j] {
+                continue;
+            }
+            // Others may have merged since: judge it again.
+            let Some(union) = union(model, view, i, j) else { continue };
+            let features = model.features;
+            model.shape[i * features..(i + 1) * features].copy_from_slice(&union.shape);
+            model.rate[i] = union.rate;
+            for (t, part) in union.parts {
+                let parts = &mut model.parts[t];
+                parts.retain(|part| part.k != i && part.k != j);
+                let at = parts.partition_point(|other| other.k < i);
+                parts.insert(at, part);
+            }
+            model.settle(workers);
+            (touched[i], touched[j], merged) = (true, true, true);
+        }
+        model.drop_empty();
+        if !merged {
+            break;
+        }
+        model.ascend(view, 2, workers);
+    }
+}

@@ -1,0 +1,390 @@
+//! The search for the number of components, before sampling starts.
+//!
+//! A sampler that starts from nothing holds every true part in several copies that no single-site move can merge. So the
+//! start is global, a plain NMF with more components than there can be, and moves that change many sites at once (merge,
+//! delete, births from the residual) are judged by the evidence bound with a point mask. What the bound cannot judge is
+//! left to a short chain. None of this claims to be a sampler: it chooses where sampling starts, and the prior it uses.
+//!
+//! The search knows nothing of engines' results, files or terminals.
+
+mod births;
+mod chain;
+mod correction;
+mod hyper;
+mod kernels;
+mod merge;
+mod model;
+mod moves;
+mod pursuit;
+mod resolution;
+mod start;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use crate::counts::Counts;
+use crate::error::Error;
+use crate::infer::State;
+use crate::infer::state::{Slots, least_usage};
+use crate::prior::{CheckedPrior, Prior};
+use crate::random::Key;
+use crate::workers::Workers;
+use model::Model;
+pub use resolution::Dispersion;
+use view::View;
+
+/// The most components of the NMF that the search starts from. Births can go beyond.
+const MOST_AT_START: usize = 50;
+
+/// The NMF has no more components than the counts could pay for: this many counts a parameter.
+const COUNTS_A_PARAMETER: f64 = 1.5;
+
+/// Multiplicative updates of the NMF.
+const NMF_ITERATIONS: usize = 30;
+
+/// Rounds of births that may fail before the search ends, and the most rounds.
+const FAILED_BROODS: usize = 1;
+const MOST_BROODS: usize = 100;
+
+/// A round of births that gains less than this, in nats, has failed.
+const LEAST_GAIN: f64 = 10.0;
+
+/// How to look for the number of components.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// The power of the likelihood: 1 for the plain model, less to read the data more coarsely. `None` to choose:
+    /// 1 for counts, less for data too smooth to be counts, whose unit is arbitrary.
+    pub coarsening: Option<f64>,
+    /// Exactly this many components, whatever the evidence says.
+    pub components: Option<usize>,
+    /// Whether the truncation level may grow when the components come within 10 % of it.
+    pub grows: bool,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Self { coarsening: None, components: None, grows: true }
+    }
+}
+
+/// The number of components at one resolution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Resolution {
+    /// The power of the likelihood.
+    pub coarsening: f64,
+    /// The components that count there.
+    pub components: usize,
+}
+
+/// What the search found and what the sampling that follows works with.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Discovery {
+    /// The power of the likelihood.
+    pub coarsening: f64,
+    /// Scatter of the data about the fit.
+    pub dispersion: Dispersion,
+    /// The prior, its shapes and scales learned from the data.
+    pub prior: CheckedPrior,
+    /// The number of components at coarser and finer resolutions, coarsest first. A plateau is what to trust.
+    pub path: Vec<Resolution>,
+    /// Whether [`Search::components`] was obeyed.
+    pub forced: Option<usize>,
+    /// Seconds the search took.
+    pub seconds: f64,
+}
+
+/// Where the search is, for those who watch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct SearchStep {
+    /// What was just done.
+    pub stage: &'static str,
+    /// Components on in at least 1 % of the columns.
+    pub active: usize,
+    /// Seconds since the start.
+    pub seconds: f64,
+}
+
+/// The end of a search: the discovery, the counts to sample with, and where to start.
+pub struct Found {
+    pub(crate) discovery: Discovery,
+    /// The coarsened counts, if they are not the counts themselves.
+    pub(crate) counts: Option<Counts>,
+    model: Model,
+}
+
+impl Found {
+    /// A state for engines that carry W and H.
+    pub(crate) fn state(&self) -> State {
+        chain::state_of(&self.model)
+    }
+
+    /// A state for engines that carry q.
+    pub(crate) fn variational_state(&self) -> State {
+        chain::variational_state_of(&self.model)
+    }
+}
+
+/// One search: what all its stages need.
+struct Run<'a> {
+    key: Key,
+    workers: &'a Workers,
+    start: std::time::Instant,
+    watch: &'a mut dyn FnMut(&SearchStep) -> bool,
+    /// Somebody asked to stop: finish with what there is.
+    stopped: bool,
+}
+
+impl Run<'_> {
+    fn say(&mut self, stage: &'static str, active: usize) {
+        let step = SearchStep { stage, active, seconds: self.start.elapsed().as_secs_f64() };
+        self.stopped |= !(self.watch)(&step);
+    }
+
+    /// A model fitted to `view` from an NMF, its number of components by merges, deletions and births.
+    fn explore(&mut self, view: &View, prior: &CheckedPrior, grows: bool) -> Model {
+        let (workers, simd) = (self.workers, self.workers.simd);
+        let parameters = (view.features + view.columns.len()) as f64;
+        let affordable = (view.total / (COUNTS_A_PARAMETER * parameters)) as usize;
+        let most = MOST_AT_START.min(view.features).min(view.columns.len()).min(prior.components());
+        let factors =
+            start::factorise(view, most.min(affordable).max(1), NMF_ITERATIONS, self.key, simd, workers);
+        let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
+        let mut model = start::model(view, &factors, first, simd, workers);
+        model.ascend(view, 5, workers);
+        self.say("factors", active(&model));
+        for _ in 0..2 {
+            moves::remask(&mut model, view, workers);
+            model.ascend(view, 3, workers);
+            self.simplify(&mut model, view);
+            if self.stopped {
+                return model;
+            }
+        }
+        self.grow(&mut model, view);
+        while grows && !self.stopped && 10 * model.components() >= 9 * model.prior.components() {
+            let wider = Prior { components: 2 * model.prior.components(), ..model.prior.get() };
+            let Ok(wider) = wider.check() else { break };
+            model.prior = wider;
+            self.grow(&mut model, view);
+        }
+        model
+    }
+
+    /// Learns the prior, merges and deletes.
+    fn simplify(&mut self, model: &mut Model, view: &View) {
+        hyper::learn(model, self.workers);
+        model.ascend(view, 2, self.workers);
+        merge::merge_pass(model, view, self.workers);
+        moves::delete_pass(model, view, self.workers);
+        model.ascend(view, 3, self.workers);
+        self.say("merge, delete", active(model));
+    }
+
+    /// Births from what is unexplained, as long as the bound gains by them.
+    fn grow(&mut self, model: &mut Model, view: &View) {
+        let workers = self.workers;
+        let mut failed = 0;
+        for brood in 0..MOST_BROODS {
+            let room = model.prior.components().saturating_sub(model.components());
+            let mut grown = model.clone();
+            let key = self.key.derived(100 + brood as u64);
+            if births::add(&mut grown, view, births::BROOD.min(room), key, workers) == 0 {
+                break;
+            }
+            grown.ascend(view, 3, workers);
+            for _ in 0..2 {
+                moves::remask(&mut grown, view, workers);
+                grown.ascend(view, 3, workers);
+            }
+            merge::merge_pass(&mut grown, view, workers);
+            moves::delete_pass(&mut grown, view, workers);
+            grown.ascend(view, 3, workers);
+            let more = grown.components() > model.components();
+            let gain = grown.bound(view, workers) - model.bound(view, workers);
+            if gain > 0.0 {
+                *model = grown;
+                hyper::learn(model, workers);
+                model.ascend(view, 3, workers);
+            }
+            failed += usize::from(!more || gain < LEAST_GAIN);
+            self.say("births", active(model));
+            if failed > FAILED_BROODS || self.stopped {
+                break;
+            }
+        }
+    }
+}
+
+/// Components on in at least 1 % of the columns.
+fn active(model: &Model) -> usize {
+    let least = least_usage(model.observations());
+    model.usage().iter().filter(|&&m| m as f64 >= least).count()
+}
+
+impl Search {
+    /// Errors unless the options are in range.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if let Some(value) = self.coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
+            return Err(Error::BadOption { name: "coarsening", value, range: "above 0 and at most 1" });
+        }
+        if self.components == Some(0) {
+            return Err(Error::BadOption { name: "components", value: 0.0, range: "at least 1" });
+        }
+        Ok(())
+    }
+
+    /// Searches. `counts` must hold at least one count.
+    pub(crate) fn run(
+        &self,
+        counts: &Counts,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+        watch: &mut dyn FnMut(&SearchStep) -> bool,
+    ) -> Found {
+        let mut run = Run { key, workers, start: std::time::Instant::now(), watch, stopped: false };
+        let mut view = View::new(counts);
+        let mut coarse = None;
+        let mut model = None;
+        let mut power = self.coarsening.unwrap_or(1.0);
+        if self.coarsening.is_none() {
+            let first = run.explore(&view, prior, self.grows);
+            power = resolution::power(resolution::dispersion(&first, &view, workers), counts);
+            model = (power == 1.0).then_some(first);
+        }
+        if power < 1.0 {
+            let counts = resolution::coarsened(counts, power, key);
+            view = View::new(&counts);
+            coarse = Some(counts);
+        }
+        let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self.grows));
+        let dispersion = resolution::dispersion(&model, &view, workers);
+        let mut path = vec![Resolution { coarsening: power, components: active(&model) }];
+        if !run.stopped {
+            self.coarser(&mut run, counts, &model, power, &mut path);
+        }
+        if !run.stopped {
+            let mut go_on = |active: usize| {
+                run.say("chain", active);
+                !run.stopped
+            };
+            let used = coarse.as_ref().unwrap_or(counts);
+            chain::settle(&mut model, &view, used, key.derived(500), workers, &mut go_on);
+        }
+        if let Some(wanted) = self.components {
+            force(&mut model, &view, wanted, key.derived(600), workers);
+        }
+        let seconds = run.start.elapsed().as_secs_f64();
+        let (prior, forced) = (model.prior, self.components);
+        let discovery = Discovery { coarsening: power, dispersion, prior, path, forced, seconds };
+        Found { discovery, counts: coarse, model }
+    }
+
+    /// Follows the model to coarser resolutions.
+    fn coarser(
+        &self,
+        run: &mut Run<'_>,
+        counts: &Counts,
+        model: &Model,
+        power: f64,
+        path: &mut Vec<Resolution>,
+    ) {
+        const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
+        let mut model = model.clone();
+        let mut before = 1.0;
+        for step in STEPS {
+            let view = View::new(&resolution::coarsened(counts, power * step, run.key.derived(700)));
+            if view.total < 1.0 {
+                break;
+            }
+            let a = model.prior.a();
+            let scale = step / before;
+            before = step;
+            model.shape.iter_mut().for_each(|nu| *nu = a + (*nu - a).max(0.0) * scale);
+            model.set_prior(a, model.prior.b() / scale, model.prior.c(), model.prior.d());
+            model.settle(run.workers);
+            model.ascend(&view, 2, run.workers);
+            moves::remask(&mut model, &view, run.workers);
+            model.ascend(&view, 2, run.workers);
+            run.simplify(&mut model, &view);
+            path.insert(0, Resolution { coarsening: power * step, components: active(&model) });
+            if run.stopped || model.components() == 1 {
+                break;
+            }
+        }
+    }
+}
+
+/// Brings the model to `wanted` components: the least needed go, new ones come from the residual or by halving the
+/// largest.
+fn force(model: &mut Model, view: &View, wanted: usize, key: Key, workers: &Workers) {
+    while model.components() > wanted {
+        let evidence = moves::evidence(model, view, workers);
+        let least =
+            (0..evidence.len()).min_by(|&i, &j| evidence[i].total_cmp(&evidence[j])).expect("not empty");
+        moves::delete(model, view, least, workers);
+    }
+    let mut tries = 0;
+    while model.components() < wanted {
+        let missing = wanted - model.components();
+        births::add(model, view, missing.min(births::BROOD), key.derived(tries), workers);
+        if tries > 3 && model.components() < wanted {
+            births::halve_largest(model, workers);
+        }
+        model.ascend(view, 5, workers);
+        model.drop_empty();
+        tries += 1;
+    }
+}
+
+/// What deleting each slot costs, from the averages of a run: nothing to lose where it is nowhere likely to be on.
+pub(crate) fn evidence(
+    slots: &Slots<'_>,
+    counts: &Counts,
+    prior: &CheckedPrior,
+    workers: &Workers,
+) -> Vec<f64> {
+    let features = counts.features();
+    let components = slots.components();
+    let columns: Vec<Vec<(usize, f64)>> = (0..counts.observations())
+        .map(|t| {
+            let at = t * components;
+            let on = (0..components).filter(|k| slots.inclusion[at + k] >= 0.5);
+            on.map(|k| (k, f64::from(slots.masked[at + k]) / f64::from(slots.inclusion[at + k]))).collect()
+        })
+        .collect();
+    let mut used = vec![false; components];
+    columns.iter().flatten().for_each(|(k, _)| used[*k] = true);
+    let mut evidence = vec![f64::NEG_INFINITY; components];
+    let kept: Vec<usize> = (0..components).filter(|&k| used[k]).collect();
+    if kept.is_empty() {
+        return evidence;
+    }
+    let view = View::new(counts);
+    let mut model = Model {
+        simd: workers.simd,
+        features,
+        prior: *prior,
+        shape: Vec::new(),
+        rate: Vec::new(),
+        geometric: Vec::new(),
+        sum: Vec::new(),
+        parts: Vec::new(),
+    };
+    chain::fill(
+        &mut model,
+        components,
+        &|k, f| slots.dictionary[k * features + f],
+        &columns,
+        features,
+        workers,
+    );
+    model.ascend(&view, 3, workers);
+    for (&k, value) in kept.iter().zip(moves::evidence(&model, &view, workers)) {
+        evidence[k] = value;
+    }
+    evidence
+}

@@ -1,0 +1,275 @@
+//! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
+
+use super::kernels::{add_scaled, dot, ratios, sum_x_ln};
+use super::view::{Column, View};
+use crate::kernel::Simd;
+use crate::prior::{CheckedPrior, Prior};
+use crate::special::{digamma, ln, ln_beta, ln_gamma};
+use crate::workers::Workers;
+
+/// A component that is on in a column: q(h) = Gamma(shape, rate), and exp E log h.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Part {
+    pub(super) k: usize,
+    pub(super) shape: f64,
+    pub(super) rate: f64,
+    pub(super) geometric: f64,
+}
+
+impl Part {
+    pub(super) fn new(k: usize, shape: f64, rate: f64) -> Self {
+        Self { k, shape, rate, geometric: geometric(shape, rate) }
+    }
+
+    pub(super) fn mean(&self) -> f64 {
+        self.shape / self.rate
+    }
+}
+
+/// exp E log of a Gamma(shape, rate) variable.
+pub(super) fn geometric(shape: f64, rate: f64) -> f64 {
+    libm::exp(digamma(shape)) / rate
+}
+
+/// KL(Gamma(shape, rate) || Gamma(a, b)).
+pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64) -> f64 {
+    (shape - a) * digamma(shape) - ln_gamma(shape)
+        + ln_gamma(a)
+        + a * (ln(rate) - ln(b))
+        + shape * (b - rate) / rate
+}
+
+/// q(W), q(H) and the mask.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    pub(super) simd: Simd,
+    pub(super) features: usize,
+    /// The prior; the search learns a, b, c, d.
+    pub(super) prior: CheckedPrior,
+    /// q(W_fk) = Gamma(shape[k F + f], rate[k]).
+    pub(super) shape: Vec<f64>,
+    pub(super) rate: Vec<f64>,
+    /// exp E log W.
+    pub(super) geometric: Vec<f64>,
+    /// sum over f of E W.
+    pub(super) sum: Vec<f64>,
+    /// What is on in each column, by component.
+    pub(super) parts: Vec<Vec<Part>>,
+}
+
+impl Model {
+    pub(super) fn components(&self) -> usize {
+        self.rate.len()
+    }
+
+    pub(super) fn observations(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// exp E log W of a component.
+    #[inline(always)]
+    pub(super) fn row(&self, k: usize) -> &[f64] {
+        &self.geometric[k * self.features..][..self.features]
+    }
+
+    /// The shapes of q(W) of a component.
+    pub(super) fn shapes(&self, k: usize) -> &[f64] {
+        &self.shape[k * self.features..][..self.features]
+    }
+
+    /// The number of columns each component is on in.
+    pub(super) fn usage(&self) -> Vec<usize> {
+        let mut usage = vec![0; self.components()];
+        for part in self.parts.iter().flatten() {
+            usage[part.k] += 1;
+        }
+        usage
+    }
+
+    /// The columns a component is on in, with its part there.
+    pub(super) fn columns_of(&self, k: usize) -> Vec<(usize, Part)> {
+        let found = |(t, parts): (usize, &Vec<Part>)| {
+            parts.binary_search_by_key(&k, |part| part.k).ok().map(|at| (t, parts[at]))
+        };
+        self.parts.iter().enumerate().filter_map(found).collect()
+    }
+
+    /// Changes the prior's a, b, c and d.
+    pub(super) fn set_prior(&mut self, a: f64, b: f64, c: f64, d: f64) {
+        let within = |value: f64| value.clamp(1e-6, 1e9);
+        let prior = Prior { a: within(a), b: within(b), c: within(c), d: within(d), ..self.prior.get() };
+        self.prior = prior.check().expect("clamped into the range of a prior");
+    }
+
+    /// Brings `geometric` and `sum` up to date with the shapes and rates.
+    pub(super) fn settle(&mut self, workers: &Workers) {
+        let features = self.features;
+        self.geometric.resize(self.shape.len(), 0.0);
+        let rows = self.geometric.chunks_mut(features).zip(self.shape.chunks(features)).zip(&self.rate);
+        workers.for_each(rows, |((row, shape), &rate), _| {
+            for (g, &nu) in row.iter_mut().zip(shape) {
+                *g = geometric(nu, rate).max(1e-300);
+            }
+        });
+        let sums = self.shape.chunks(features).zip(&self.rate);
+        self.sum = sums.map(|(row, rate)| row.iter().sum::<f64>() / rate).collect();
+    }
+
+    /// Prior log odds of a component in one more column.
+    pub(super) fn log_odds(&self, usage: &[usize]) -> Vec<f64> {
+        let observations = self.observations() as f64;
+        let odds = |&m: &usize| {
+            let m = m as f64;
+            ln((self.prior.pi_on() + m) / (self.prior.pi_off() + observations - m).max(0.5))
+        };
+        usage.iter().map(odds).collect()
+    }
+
+    /// Adds what `parts` explain of `column` to `field`, which is cleared first.
+    pub(super) fn field(&self, column: &Column, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) {
+        field.clear();
+        field.resize(column.x.len(), 0.0);
+        for part in parts {
+            add_scaled(self.simd, field, column.gather(self.row(part.k), buffer), part.geometric);
+        }
+    }
+
+    /// Coordinate ascent of q(H), twice, and q(W), the mask fixed; `times` over.
+    pub(super) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
+        for _ in 0..times {
+            self.ascend_once(view, workers);
+        }
+    }
+
+    fn ascend_once(&mut self, view: &View, workers: &Workers) {
+        let (prior, features, simd) = (self.prior, self.features, self.simd);
+        let mut all = core::mem::take(&mut self.parts);
+        let ratios: Vec<Vec<f64>> = workers.map(all.iter_mut().zip(&view.columns), |(parts, column)| {
+            let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+            for _ in 0..2 {
+                self.field(column, parts, &mut field, &mut buffer);
+                ratios(simd, &column.x, &field, &mut ratio);
+                for part in parts.iter_mut() {
+                    let row = column.gather(self.row(part.k), &mut buffer);
+                    let claimed = part.geometric * dot(simd, &ratio, row);
+                    *part = Part::new(part.k, prior.c() + claimed, prior.d() + self.sum[part.k]);
+                }
+            }
+            self.field(column, parts, &mut field, &mut buffer);
+            ratios(simd, &column.x, &field, &mut ratio);
+            ratio
+        });
+        self.parts = all;
+        let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+        let mut means = vec![0.0; self.components()];
+        for (t, parts) in self.parts.iter().enumerate() {
+            for part in parts {
+                lists[part.k].push((t, part.geometric));
+                means[part.k] += part.mean();
+            }
+        }
+        let rows = self.shape.chunks_mut(features).zip(self.geometric.chunks(features)).zip(&lists);
+        workers.for_each(rows, |((shape, geometric), list), _| {
+            shape.fill(0.0);
+            for &(t, h) in list {
+                view.columns[t].scatter(shape, &ratios[t], h);
+            }
+            for (nu, g) in shape.iter_mut().zip(geometric) {
+                *nu = prior.a() + *nu * g;
+            }
+        });
+        for (rate, mean) in self.rate.iter_mut().zip(means) {
+            *rate = prior.b() + mean;
+        }
+        self.settle(workers);
+    }
+
+    /// The bound on log p(X, S), but for the factorials of X and a term that no move changes.
+    pub(super) fn bound(&self, view: &View, workers: &Workers) -> f64 {
+        let columns = workers.map(self.parts.iter().zip(&view.columns), |(parts, column)| {
+            let (mut field, mut buffer) = (Vec::new(), Vec::new());
+            self.column_value(column, parts, &mut field, &mut buffer)
+        });
+        let mut total: f64 = columns.iter().sum();
+        for (k, &m) in self.usage().iter().enumerate() {
+            total += self.mask_term(m);
+            if m > 0 {
+                total -= self.kl_w(k);
+            }
+        }
+        total
+    }
+
+    /// The share of one column in the bound, without the prior of its mask.
+    pub(super) fn column_value(
+        &self,
+        column: &Column,
+        parts: &[Part],
+        field: &mut Vec<f64>,
+        buffer: &mut Vec<f64>,
+    ) -> f64 {
+        self.field(column, parts, field, buffer);
+        let cost: f64 = parts.iter().map(|part| self.cost(part)).sum();
+        sum_x_ln(self.simd, &column.x, field) - cost
+    }
+
+    /// What a part costs a column: the counts it expects and KL of q(h).
+    pub(super) fn cost(&self, part: &Part) -> f64 {
+        self.sum[part.k] * part.mean() + self.kl_h(part)
+    }
+
+    fn kl_h(&self, part: &Part) -> f64 {
+        kl_gamma(part.shape, part.rate, self.prior.c(), self.prior.d())
+    }
+
+    /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
+    pub(super) fn mask_term(&self, usage: usize) -> f64 {
+        let (m, t) = (usage as f64, self.observations() as f64);
+        let (on, off) = (self.prior.pi_on(), self.prior.pi_off());
+        ln_beta(on + m, off + t - m) - ln_beta(on, off + t)
+    }
+
+    /// KL of q(W_k).
+    pub(super) fn kl_w(&self, k: usize) -> f64 {
+        let (a, b) = (self.prior.a(), self.prior.b());
+        self.shapes(k).iter().map(|&nu| kl_gamma(nu, self.rate[k], a, b)).sum()
+    }
+
+    /// Adds a component: W has the given shapes and rate; the caller says where it is on.
+    pub(super) fn push(&mut self, shapes: impl Iterator<Item = f64>, rate: f64) -> usize {
+        self.shape.extend(shapes);
+        self.rate.push(rate);
+        self.rate.len() - 1
+    }
+
+    /// Keeps the given components, in that order.
+    pub(super) fn keep(&mut self, kept: &[usize]) {
+        let mut place = vec![usize::MAX; self.components()];
+        for (new, &old) in kept.iter().enumerate() {
+            place[old] = new;
+        }
+        let features = self.features;
+        let rows = |values: &[f64]| -> Vec<f64> {
+            kept.iter().flat_map(|&k| &values[k * features..(k + 1) * features]).copied().collect()
+        };
+        (self.shape, self.geometric) = (rows(&self.shape), rows(&self.geometric));
+        self.rate = kept.iter().map(|&k| self.rate[k]).collect();
+        self.sum = kept.iter().map(|&k| self.sum[k]).collect();
+        for parts in &mut self.parts {
+            parts.retain_mut(|part| {
+                part.k = place[part.k];
+                part.k != usize::MAX
+            });
+            parts.sort_by_key(|part| part.k);
+        }
+    }
+
+    /// Drops the components that are off everywhere.
+    pub(super) fn drop_empty(&mut self) {
+        let usage = self.usage();
+        let kept: Vec<usize> = (0..usage.len()).filter(|&k| usage[k] > 0).collect();
+        if kept.len() < usage.len() {
+            self.keep(&kept);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Moves that change the mask and the number of components, judged by the bound. They are a search, not a sampler.
+
+use super::correction::Curvature;
+use super::model::{Model, Part};
+use super::pursuit::{Buffers, pursue};
+use super::view::View;
+use crate::workers::Workers;
+
+/// Columns handled between two looks at whether a deletion is hopeless.
+const BATCH: usize = 32;
+
+/// Every column explained anew.
+pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) {
+    let log_odds = model.log_odds(&model.usage());
+    let mut all = core::mem::take(&mut model.parts);
+    let items = all.chunks_mut(BATCH).zip(view.columns.chunks(BATCH));
+    workers.for_each(items, |(block, columns), _| {
+        let mut buffers = Buffers::default();
+        for (parts, column) in block.iter_mut().zip(columns) {
+            pursue(model, column, parts, &log_odds, None, &mut buffers);
+        }
+    });
+    model.parts = all;
+    model.drop_empty();
+}
+
+/// A component gone and its columns explained by the others.
+pub(super) struct Deletion {
+    /// What the bound gains.
+    gain: f64,
+    /// Whether all columns were looked at; if not, the gain is that of those that were.
+    complete: bool,
+    columns: Vec<(usize, Vec<Part>)>,
+}
+
+/// Deletes `k` on paper: W of the others stays, the columns it was on in are explained anew. The attempt ends as soon as
+/// the loss is sure to be above `hopeless`.
+fn deletion(
+    model: &Model,
+    view: &View,
+    k: usize,
+    usage: &[usize],
+    hopeless: f64,
+    workers: &Workers,
+) -> Deletion {
+    let log_odds = model.log_odds(usage);
+    // The columns where it explains most come first: they show soonest that it is needed.
+    let mut order = model.columns_of(k);
+    order.sort_by(|(t, x), (u, y)| y.shape.total_cmp(&x.shape).then(t.cmp(u)));
+    // Costs that go whatever the columns say, and what the columns to come can save at most.
+    let mut gain = model.kl_w(k);
+    let mut to_come: f64 =
+        order.len() as f64 * (-log_odds[k]).max(0.0) - model.mask_term(order.len()).min(0.0);
+    let mut columns: Vec<(usize, Vec<Part>)> = Vec::with_capacity(order.len());
+    for batch in order.chunks(BATCH) {
+        if gain + to_come < -hopeless {
+            return Deletion { gain, complete: false, columns };
+        }
+        let results = workers.map(batch.iter(), |&(t, _)| {
+            let mut buffers = Buffers::default();
+            let column = &view.columns[t];
+            let before = model.column_value(column, &model.parts[t], &mut buffers.field, &mut buffers.row);
+            let mut parts: Vec<Part> = model.parts[t].iter().copied().filter(|part| part.k != k).collect();
+            pursue(model, column, &mut parts, &log_odds, Some(k), &mut buffers);
+            let after = model.column_value(column, &parts, &mut buffers.field, &mut buffers.row);
+            (after - before, parts)
+        });
+        for (&(t, _), (change, parts)) in batch.iter().zip(results) {
+            gain += change;
+            to_come -= (-log_odds[k]).max(0.0);
+            columns.push((t, parts));
+        }
+    }
+    let mut change = vec![0i64; usage.len()];
+    for (t, parts) in &columns {
+        model.parts[*t].iter().for_each(|part| change[part.k] -= 1);
+        parts.iter().for_each(|part| change[part.k] += 1);
+    }
+    for (&usage, &change) in usage.iter().zip(&change).filter(|(_, change)| **change != 0) {
+        gain += model.mask_term((usage as i64 + change) as usize) - model.mask_term(usage);
+    }
+    Deletion { gain, complete: true, columns }
+}
+
+/// Evidence above this is beyond doubt, and is not measured to its end.
+const BEYOND_DOUBT: f64 = 1000.0;
+
+/// What deleting each component costs: the bound with the correction, the others free to take over. Values above 1000
+/// are at least that.
+pub(super) fn evidence(model: &Model, view: &View, workers: &Workers) -> Vec<f64> {
+    let usage = model.usage();
+    if model.components() == 1 {
+        // Without its only component the data have no explanation at all.
+        return vec![f64::INFINITY];
+    }
+    let curvature = Curvature::of(model, view);
+    (0..model.components())
+        .map(|k| {
+            let deletion = deletion(model, view, k, &usage, BEYOND_DOUBT, workers);
+            let lost =
+                if deletion.complete { curvature.lost(model, view, k, &deletion.columns) } else { 0.0 };
+            lost - deletion.gain
+        })
+        .collect()
+}
+
+/// Deletes components, rarest first, while the evidence gains by it.
+pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
+    let mut usage = model.usage();
+    let mut order: Vec<usize> = (0..model.components()).collect();
+    order.sort_by_key(|&k| (usage[k], k));
+    let mut left = usage.iter().filter(|m| **m > 0).count();
+    let mut curvature = None;
+    for k in order {
+        if usage[k] == 0 || left < 2 {
+            continue;
+        }
+        let Deletion { gain, complete, columns } = deletion(model, view, k, &usage, 0.0, workers);
+        if !complete || gain <= 0.0 {
+            continue;
+        }
+        let curvature_now = curvature.get_or_insert_with(|| Curvature::of(model, view));
+        if gain > curvature_now.lost(model, view, k, &columns) {
+            for (t, parts) in columns {
+                model.parts[t] = parts;
+            }
+            model.ascend(view, 1, workers);
+            curvature = None;
+            usage = model.usage();
+            left = usage.iter().filter(|m| **m > 0).count();
+        }
+    }
+    model.drop_empty();
+}
+
+/// Deletes a component whatever it costs.
+pub(super) fn delete(model: &mut Model, view: &View, k: usize, workers: &Workers) {
+    let deletion = deletion(model, view, k, &model.usage(), f64::INFINITY, workers);
+    for (t, parts) in deletion.columns {
+        model.parts[t] = parts;
+    }
+    model.drop_empty();
+    model.ascend(view, 3, workers);
+}

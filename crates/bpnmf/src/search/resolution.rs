@@ -1,0 +1,155 @@
+//! How finely the data may be read. Counts bring their own noise; a quantised signal does not, and there the number of
+//! components grows with the unit somebody happened to choose.
+
+use super::births::expected;
+use super::model::Model;
+use super::view::View;
+use crate::counts::Counts;
+use crate::random::{Key, Site};
+use crate::workers::Workers;
+
+/// Data whose small entries scatter less than this share of what Poisson counts would are not counts.
+const SMOOTH: f64 = 0.65;
+
+/// The size that a typical entry of smooth data is brought to: known to one part in four.
+const TYPICAL_ENTRY: f64 = 11.0;
+
+/// Small entries are those expected between these; below, a count is nearly always zero, above, misfit of the model
+/// can hide how smooth the data are.
+const SMALL: (f64, f64) = (1.0, 8.0);
+
+/// The least entries to judge by.
+const ENOUGH: usize = 100;
+
+/// Scatter about the fit over the scatter of Poisson counts, 1 for counts that the model explains.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub struct Dispersion {
+    /// Of the entries expected between 1 and 8. `None` if there are too few.
+    pub small: Option<f64>,
+    /// Of all entries expected at 1 and more, corrected for the parameters that were fitted.
+    pub all: Option<f64>,
+}
+
+/// The dispersion of the data about a fitted model, by its deviance.
+pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispersion {
+    // Deviance, what Poisson counts would have, and the number of entries: of the small entries and of all.
+    let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
+        let mut sums = [[0.0; 3]; 2];
+        for (x, mean) in column.to_dense(model.features).into_iter().zip(expected(model, parts)) {
+            if mean < SMALL.0 {
+                continue;
+            }
+            let entry = [deviance(x, mean), expected_deviance(mean), 1.0];
+            let small = usize::from(mean < SMALL.1);
+            for sums in sums.iter_mut().take(1 + small) {
+                sums.iter_mut().zip(entry).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        sums
+    });
+    let total = |kind: usize, what: usize| columns.iter().map(|sums| sums[kind][what]).sum::<f64>();
+    let (a, c) = (model.prior.a(), model.prior.c());
+    let fitted: f64 = model.shape.iter().map(|nu| (nu - a).max(0.0) / nu).sum::<f64>()
+        + model.parts.iter().flatten().map(|part| (part.shape - c).max(0.0) / part.shape).sum::<f64>();
+    let left = total(0, 1) - fitted;
+    Dispersion {
+        small: (total(1, 2) >= ENOUGH as f64).then(|| total(1, 0) / total(1, 1)),
+        all: (total(0, 2) >= ENOUGH as f64 && left > 0.1 * total(0, 1)).then(|| total(0, 0) / left),
+    }
+}
+
+fn deviance(x: f64, mean: f64) -> f64 {
+    let log = if x > 0.0 { x * crate::special::ln(x / mean) } else { 0.0 };
+    2.0 * (log - x + mean)
+}
+
+/// The expected deviance of a Poisson count about its own mean.
+fn expected_deviance(mean: f64) -> f64 {
+    if mean > 30.0 {
+        return 1.0 + 1.0 / (6.0 * mean);
+    }
+    let mut probability = libm::exp(-mean);
+    let mut sum = probability * deviance(0.0, mean);
+    for x in 1..200 {
+        let x = f64::from(x);
+        probability *= mean / x;
+        sum += probability * deviance(x, mean);
+        if x > mean && probability < 1e-12 {
+            break;
+        }
+    }
+    sum
+}
+
+/// The power the likelihood should be raised to, from a first look: 1 for counts.
+pub(super) fn power(dispersion: Dispersion, counts: &Counts) -> f64 {
+    if dispersion.small.is_none_or(|small| small >= SMOOTH) {
+        return 1.0;
+    }
+    let (mut once, mut twice) = (0.0, 0.0);
+    for t in 0..counts.observations() {
+        for (_, x) in counts.column(t).positive() {
+            once += x;
+            twice += x * x;
+        }
+    }
+    (TYPICAL_ENTRY * once / twice).min(1.0)
+}
+
+/// The counts times `power`, rounded up or down at random so that they are right on average. Raising the likelihood of
+/// whole counts to a power is the same as multiplying them by it; rounding keeps every engine's counts whole.
+pub(super) fn coarsened(counts: &Counts, power: f64, key: Key) -> Counts {
+    let (features, observations) = (counts.features(), counts.observations());
+    let mut entries = Vec::new();
+    let mut starts = vec![0];
+    for t in 0..observations {
+        let mut stream = key.stream(Site::Thinning, 1, t as u32, 0);
+        for (f, x) in counts.column(t).positive() {
+            let rounded = (x * power + stream.uniform()).floor();
+            if rounded > 0.0 {
+                entries.push((f, rounded));
+            }
+        }
+        starts.push(entries.len());
+    }
+    let made = if counts.is_sparse() {
+        let (rows, values) = entries.into_iter().map(|(f, value)| (f as u32, value)).unzip();
+        Counts::from_sparse(features, observations, starts, rows, values)
+    } else {
+        let mut values = vec![0.0; features * observations];
+        for t in 0..observations {
+            for (f, value) in &entries[starts[t]..starts[t + 1]] {
+                values[t * features + f] = *value;
+            }
+        }
+        Counts::from_dense(features, observations, values)
+    };
+    made.expect("as valid as the counts they come from")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_expected_deviance_is_that_of_poisson_draws() {
+        for mean in [1.0, 3.0, 7.5, 29.0, 31.0] {
+            let mut stream = Key::new(5).stream(Site::Synthesis, 0, 0, 0);
+            let draws = 200_000;
+            let average =
+                (0..draws).map(|_| deviance(stream.poisson(mean), mean)).sum::<f64>() / f64::from(draws);
+            let difference = average - expected_deviance(mean);
+            assert!(difference.abs() < 0.015, "mean {mean}: {average} {difference}");
+        }
+    }
+
+    #[test]
+    fn coarsened_counts_are_right_on_average_and_whole() {
+        let counts = Counts::from_dense(100, 100, vec![7.0; 10_000]).unwrap();
+        let coarse = coarsened(&counts, 0.3, Key::new(1));
+        assert!(coarse.first_fraction().is_none());
+        assert!((coarse.total() / 10_000.0 - 2.1).abs() < 0.012, "{}", coarse.total());
+        assert!((0..100).all(|t| coarse.column(t).positive().all(|(_, x)| x == 2.0 || x == 3.0)));
+    }
+}

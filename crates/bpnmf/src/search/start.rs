@@ -1,0 +1,165 @@
+//! Where the search starts: a plain KL-NMF with generously many components, grown from columns that differ.
+
+use super::kernels::{add_scaled, dot, ratios};
+use super::model::{Model, Part};
+use super::view::View;
+use crate::kernel::Simd;
+use crate::prior::CheckedPrior;
+use crate::random::{Key, Site};
+use crate::special::ln;
+use crate::workers::Workers;
+
+/// A component starts on where it explains at least this share of a column ...
+const SHARE_OF_COLUMN: f64 = 0.05;
+/// ... and at least this share of what it explains where it is loud.
+const SHARE_OF_LOUD: f64 = 0.1;
+
+/// Non-negative factors. Every component of W adds up to one, so h is the counts it explains.
+#[derive(Debug, Clone)]
+pub(super) struct Factors {
+    /// W by components.
+    pub(super) w: Vec<f64>,
+    /// H by columns.
+    pub(super) h: Vec<Vec<f64>>,
+}
+
+/// Columns far from each other: each drawn with a probability that grows with the deviance of its best explanation so
+/// far. They are blurred a little with the mean column, so that no entry of W starts at zero.
+fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
+    let features = view.features;
+    let mut stream = key.stream(Site::Init, 10, 0, 0);
+    let mut mean = vec![0.0; features];
+    for column in &view.columns {
+        column.scatter(&mut mean, &column.x, 1.0 / view.total);
+    }
+    let floor = 1e-9 / features as f64;
+    mean.iter_mut().for_each(|m| *m = m.max(floor));
+    let mut deviance = vec![f64::INFINITY; view.columns.len()];
+    let mut latest = mean.clone();
+    let mut chosen = Vec::with_capacity(count * features);
+    for _ in 0..count {
+        let with_latest = workers.map(view.columns.iter(), |column| {
+            let mut buffer = Vec::new();
+            let row = column.gather(&latest, &mut buffer);
+            let entries = column.x.iter().zip(row).filter(|(x, _)| **x > 0.0);
+            entries.map(|(x, p)| x * ln(x / (column.total * p))).sum::<f64>()
+        });
+        for (least, new) in deviance.iter_mut().zip(with_latest) {
+            *least = least.min(new.max(0.0));
+        }
+        let mut target = stream.uniform() * deviance.iter().sum::<f64>();
+        let mut pick = 0;
+        for (t, column) in view.columns.iter().enumerate().filter(|(_, column)| column.total > 0.0) {
+            pick = t;
+            target -= deviance[t];
+            if target <= 0.0 && column.total > 0.0 {
+                break;
+            }
+        }
+        latest = mean.iter().map(|m| 0.1 * m).collect();
+        let column = &view.columns[pick];
+        column.scatter(&mut latest, &column.x, 0.9 / column.total);
+        chosen.extend_from_slice(&latest);
+    }
+    chosen
+}
+
+/// Multiplicative updates from columns that differ.
+pub(super) fn factorise(
+    view: &View,
+    components: usize,
+    iterations: usize,
+    key: Key,
+    simd: Simd,
+    workers: &Workers,
+) -> Factors {
+    let features = view.features;
+    let mut w = seeds(view, components, key, workers);
+    let evenly = |total: f64| vec![total / components as f64; components];
+    let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
+    for _ in 0..iterations {
+        let ratios: Vec<Vec<f64>> = workers.map(h.iter_mut().zip(&view.columns), |(h, column)| {
+            let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+            let mut explain = |h: &[f64], ratio: &mut Vec<f64>, buffer: &mut Vec<f64>| {
+                field.clear();
+                field.resize(column.x.len(), 0.0);
+                for (k, &h) in h.iter().enumerate().filter(|(_, h)| **h > 0.0) {
+                    add_scaled(simd, &mut field, column.gather(&w[k * features..][..features], buffer), h);
+                }
+                ratios(simd, &column.x, &field, ratio);
+            };
+            explain(h, &mut ratio, &mut buffer);
+            for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
+                *h *= dot(simd, &ratio, column.gather(&w[k * features..][..features], &mut buffer));
+                if *h < 1e-9 * column.total {
+                    *h = 0.0;
+                }
+            }
+            explain(h, &mut ratio, &mut buffer);
+            ratio
+        });
+        workers.for_each(w.chunks_mut(features).enumerate(), |(k, row), _| {
+            let mut sums = vec![0.0; features];
+            for (t, ratio) in ratios.iter().enumerate().filter(|(t, _)| h[*t][k] > 0.0) {
+                view.columns[t].scatter(&mut sums, ratio, h[t][k]);
+            }
+            row.iter_mut().zip(&sums).for_each(|(w, sum)| *w = (*w * sum).max(1e-12));
+            let total: f64 = row.iter().sum();
+            row.iter_mut().for_each(|w| *w = (*w / total).max(1e-15));
+        });
+    }
+    Factors { w, h }
+}
+
+/// A model from factors: scaled so that h is about one where a component is on.
+pub(super) fn model(
+    view: &View,
+    factors: &Factors,
+    prior: CheckedPrior,
+    simd: Simd,
+    workers: &Workers,
+) -> Model {
+    let features = view.features;
+    let components = factors.w.len() / features;
+    let mut model = Model {
+        simd,
+        features,
+        prior,
+        shape: Vec::new(),
+        rate: Vec::new(),
+        geometric: Vec::new(),
+        sum: Vec::new(),
+        parts: vec![Vec::new(); view.columns.len()],
+    };
+    let mut scales = Vec::with_capacity(components);
+    let mut lists = Vec::with_capacity(components);
+    for k in 0..components {
+        let explained = || factors.h.iter().map(|h| h[k]);
+        let (once, twice) = (explained().sum::<f64>(), explained().map(|n| n * n).sum::<f64>());
+        let loud = if once > 0.0 { twice / once } else { 0.0 };
+        let on: Vec<usize> = explained()
+            .enumerate()
+            .filter(|&(t, n)| {
+                n > 0.0 && n > SHARE_OF_LOUD * loud && n > SHARE_OF_COLUMN * view.columns[t].total
+            })
+            .map(|(t, _)| t)
+            .collect();
+        scales.push(on.iter().map(|&t| factors.h[t][k]).sum::<f64>() / on.len().max(1) as f64);
+        lists.push(on);
+    }
+    // On average W must be a / b.
+    let mean = scales.iter().sum::<f64>() / (components * features) as f64;
+    model.set_prior(prior.a(), prior.a() / mean.max(1e-12), prior.c(), prior.c());
+    for (k, on) in lists.iter().enumerate() {
+        let rate = model.prior.b() + on.len() as f64;
+        let row = &factors.w[k * features..][..features];
+        model.push(row.iter().map(|w| prior.a() + w * scales[k] * rate), rate);
+        for &t in on {
+            let part = Part::new(k, prior.c() + factors.h[t][k], model.prior.d() + scales[k]);
+            model.parts[t].push(part);
+        }
+    }
+    model.settle(workers);
+    model.drop_empty();
+    model
+}
