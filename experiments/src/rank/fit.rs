@@ -1,6 +1,6 @@
 //! The two algorithms the experiment runs: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Engine, Prior, RunOptions, Search, Ssmf, StopRule, TraceRow, Workers};
+use bpnmf::{Counts, Engine, Gibbs, Prior, RunOptions, Search, Ssmf, StopRule, TraceRow, Workers};
 
 /// What a fit found.
 pub(super) struct Found {
@@ -11,11 +11,12 @@ pub(super) struct Found {
     pub(super) seconds: f64,
 }
 
-/// The default fit. `truncation` is the most components there may be; `None` leaves it to the algorithm.
+/// The default fit: what `bpnmf fit` does. `truncation` is the most components there may be; `None` leaves it to the algorithm.
 pub(super) fn auto(counts: &Counts, truncation: Option<usize>, seed: u64, workers: &Workers) -> Found {
     let default = Prior::default();
     let prior = Prior { components: truncation.unwrap_or(default.components), ..default };
-    plainly(&Ssmf::default(), counts, prior, Some(Search::default()), 200, seed, workers)
+    let engine = Gibbs { burn_in: 30, ..Gibbs::default() };
+    plainly(&engine, counts, prior, Some(Search::default()), 100, seed, workers)
 }
 
 /// Algorithm 1 of the paper as printed, with its prior and 500 components to begin with.
@@ -38,9 +39,6 @@ fn plainly(
     let options = RunOptions { iterations, seed, stop, search, ..RunOptions::default() };
     let fit = bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
         .expect("whole counts suit every engine");
-    Found {
-        components: fit.posterior.components(),
-        dictionary: fit.posterior.dictionary,
-        seconds: fit.seconds,
-    }
+    let components = fit.posterior.components();
+    Found { components, dictionary: fit.posterior.dictionary, seconds: fit.seconds }
 }

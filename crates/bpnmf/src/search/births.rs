@@ -1,6 +1,7 @@
 //! New components from what the present ones leave unexplained.
 
 use super::model::{Model, Part};
+use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
 use super::view::{Column, View};
 use crate::random::Key;
@@ -66,6 +67,83 @@ pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, worker
     }
     model.settle(workers);
     model.components() - before
+}
+
+/// Splits the components whose columns fit worst, up to `count` of them, and says how many.
+pub(super) fn split(model: &mut Model, view: &View, count: usize, key: Key, workers: &Workers) -> usize {
+    let misfit = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
+        let mean = expected(model, parts);
+        let entries = column.to_dense(model.features).into_iter().zip(&mean);
+        let excess: f64 = entries.map(|(x, &mean)| deviance(x, mean) - expected_deviance(mean)).sum();
+        let total: f64 = mean.iter().sum();
+        parts
+            .iter()
+            .map(|part| (part.k, excess * model.sum[part.k] * part.mean() / total))
+            .collect::<Vec<_>>()
+    });
+    let mut score = vec![0.0; model.components()];
+    misfit.iter().flatten().for_each(|(k, misfit)| score[*k] += misfit);
+    let mut order: Vec<usize> = (0..score.len()).filter(|&k| score[k] > 0.0).collect();
+    order.sort_by(|&i, &j| score[j].total_cmp(&score[i]).then(i.cmp(&j)));
+    order.truncate(count);
+    let before = model.components();
+    for (number, k) in order.into_iter().enumerate() {
+        in_two(model, view, k, key.derived(number as u64), workers);
+    }
+    model.settle(workers);
+    model.components() - before
+}
+
+/// Two components in the place of `k`: an NMF of the counts that are its own.
+fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers) {
+    /// On where it explains at least this share of the counts of the two.
+    const SHARE: f64 = 0.2;
+    let features = model.features;
+    let columns = model.columns_of(k);
+    if columns.len() < 2 {
+        return;
+    }
+    let own = columns.iter().map(|&(t, part)| {
+        let mut x = view.columns[t].to_dense(features);
+        let mean = expected(model, &model.parts[t]);
+        let scale = part.mean() / model.rate[k];
+        for ((x, mean), shape) in x.iter_mut().zip(&mean).zip(model.shapes(k)) {
+            *x *= scale * shape / mean.max(1e-300);
+        }
+        Column::dense(x)
+    });
+    let own = View::of(features, own.collect());
+    let factors = factorise(&own, 2, 20, key, model.simd, workers);
+    let on = |half: usize| -> Vec<usize> {
+        (0..columns.len()).filter(|&i| factors.h[i][half] > SHARE * own.columns[i].total).collect()
+    };
+    let halves = [on(0), on(1)];
+    if halves.iter().any(Vec::is_empty) {
+        return;
+    }
+    let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());
+    for &(t, _) in &columns {
+        model.parts[t].retain(|part| part.k != k);
+    }
+    for (half, on) in halves.iter().enumerate() {
+        let counts = |i: usize| factors.h[i][half];
+        let mean = on.iter().map(|&i| counts(i)).sum::<f64>() / on.len() as f64;
+        let rate = b + on.len() as f64;
+        let shapes: Vec<f64> =
+            factors.w[half * features..][..features].iter().map(|w| a + w * mean * rate).collect();
+        let place = if half == 0 {
+            model.shape[k * features..(k + 1) * features].copy_from_slice(&shapes);
+            model.rate[k] = rate;
+            k
+        } else {
+            model.push(shapes.into_iter(), rate)
+        };
+        for &i in on {
+            let parts = &mut model.parts[columns[i].0];
+            let at = parts.partition_point(|other| other.k < place);
+            parts.insert(at, Part::new(place, c + counts(i), d + mean));
+        }
+    }
 }
 
 /// Splits the component that explains most into two halves, one for each half of its columns.

@@ -7,6 +7,7 @@
 use super::model::{Model, Part};
 use super::view::View;
 use crate::special::ln;
+use crate::workers::Workers;
 
 /// Half the log of complete over observed information.
 fn given_back(prior: f64, once: f64, twice: f64) -> f64 {
@@ -19,6 +20,16 @@ fn given_back(prior: f64, once: f64, twice: f64) -> f64 {
 pub(super) struct Curvature {
     once: Vec<f64>,
     twice: Vec<f64>,
+}
+
+/// The bound with what is given back.
+pub(super) fn corrected_bound(model: &Model, view: &View, workers: &Workers) -> f64 {
+    let mut curvature = Curvature { once: vec![0.0; model.shape.len()], twice: vec![0.0; model.shape.len()] };
+    let columns = model.parts.iter().enumerate();
+    let h: f64 = columns.map(|(t, parts)| curvature.add_column(model, view, t, parts, 1.0)).sum();
+    let entries = curvature.once.iter().zip(&curvature.twice);
+    let w: f64 = entries.map(|(once, twice)| given_back(model.prior.a(), *once, *twice)).sum();
+    model.bound(view, workers) + w + h
 }
 
 impl Curvature {

@@ -135,16 +135,7 @@ pub(super) fn merge_pass(model: &mut Model, view: &View, workers: &Workers) {
             }
             // Others may have merged since: judge it again.
             let Some(union) = union(model, view, i, j) else { continue };
-            let features = model.features;
-            model.shape[i * features..(i + 1) * features].copy_from_slice(&union.shape);
-            model.rate[i] = union.rate;
-            for (t, part) in union.parts {
-                let parts = &mut model.parts[t];
-                parts.retain(|part| part.k != i && part.k != j);
-                let at = parts.partition_point(|other| other.k < i);
-                parts.insert(at, part);
-            }
-            model.settle(workers);
+            apply(model, i, j, union, workers);
             (touched[i], touched[j], merged) = (true, true, true);
         }
         model.drop_empty();
@@ -153,4 +144,33 @@ pub(super) fn merge_pass(model: &mut Model, view: &View, workers: &Workers) {
         }
         model.ascend(view, 2, workers);
     }
+}
+
+/// Puts the union of `i` and `j` in the place of `i`; `j` is off everywhere.
+fn apply(model: &mut Model, i: usize, j: usize, union: Union, workers: &Workers) {
+    let features = model.features;
+    model.shape[i * features..(i + 1) * features].copy_from_slice(&union.shape);
+    model.rate[i] = union.rate;
+    for (t, part) in union.parts {
+        let parts = &mut model.parts[t];
+        parts.retain(|part| part.k != i && part.k != j);
+        let at = parts.partition_point(|other| other.k < i);
+        parts.insert(at, part);
+    }
+    model.settle(workers);
+}
+
+/// What merging two components gains and the model afterwards, if it gains anything.
+#[cfg(test)]
+pub(super) fn merged(
+    model: &Model,
+    view: &View,
+    i: usize,
+    j: usize,
+    workers: &Workers,
+) -> Option<(f64, Model)> {
+    let union = union(model, view, i, j)?;
+    let (gain, mut after) = (union.gain, model.clone());
+    apply(&mut after, i, j, union, workers);
+    Some((gain, after))
 }

@@ -7,6 +7,7 @@
 //!
 //! The search knows nothing of engines' results, files or terminals.
 
+mod absorb;
 mod births;
 mod chain;
 mod correction;
@@ -42,7 +43,7 @@ const COUNTS_A_PARAMETER: f64 = 1.5;
 /// Multiplicative updates of the NMF.
 const NMF_ITERATIONS: usize = 30;
 
-/// Rounds of births that may fail before the search ends, and the most rounds.
+/// Rounds of births that may fail in a row before the search ends, and the most rounds.
 const FAILED_BROODS: usize = 1;
 const MOST_BROODS: usize = 100;
 
@@ -163,7 +164,12 @@ impl Run<'_> {
                 return model;
             }
         }
+        moves::follow_pass(&mut model, view, workers);
+        self.say("follow", active(&model));
         self.grow(&mut model, view);
+        moves::follow_pass(&mut model, view, workers);
+        model.ascend(view, 3, workers);
+        self.say("follow", active(&model));
         while grows && !self.stopped && 10 * model.components() >= 9 * model.prior.components() {
             let wider = Prior { components: 2 * model.prior.components(), ..model.prior.get() };
             let Ok(wider) = wider.check() else { break };
@@ -179,6 +185,7 @@ impl Run<'_> {
         model.ascend(view, 2, self.workers);
         merge::merge_pass(model, view, self.workers);
         moves::delete_pass(model, view, self.workers);
+        absorb::absorb_pass(model, view, self.workers);
         model.ascend(view, 3, self.workers);
         self.say("merge, delete", active(model));
     }
@@ -191,17 +198,29 @@ impl Run<'_> {
             let room = model.prior.components().saturating_sub(model.components());
             let mut grown = model.clone();
             let key = self.key.derived(100 + brood as u64);
-            if births::add(&mut grown, view, births::BROOD.min(room), key, workers) == 0 {
-                break;
+            // In turn: new components from the residual, and present ones split in two.
+            let count = births::BROOD.min(room);
+            let born = match brood % 2 {
+                0 => births::add(&mut grown, view, count, key, workers),
+                _ => births::split(&mut grown, view, count, key, workers),
+            };
+            if born == 0 {
+                failed += 1;
+                if failed > FAILED_BROODS {
+                    break;
+                }
+                continue;
             }
             grown.ascend(view, 3, workers);
-            for _ in 0..2 {
-                moves::remask(&mut grown, view, workers);
-                grown.ascend(view, 3, workers);
-            }
+            let changed = moves::remask(&mut grown, view, workers);
+            grown.ascend(view, 3, workers);
+            moves::remask_columns(&mut grown, view, &changed, workers);
+            grown.drop_empty();
+            grown.ascend(view, 2, workers);
             merge::merge_pass(&mut grown, view, workers);
             moves::delete_pass(&mut grown, view, workers);
-            grown.ascend(view, 3, workers);
+            absorb::absorb_pass(&mut grown, view, workers);
+            grown.ascend(view, 2, workers);
             let more = grown.components() > model.components();
             let gain = grown.bound(view, workers) - model.bound(view, workers);
             if gain > 0.0 {
@@ -209,8 +228,8 @@ impl Run<'_> {
                 hyper::learn(model, workers);
                 model.ascend(view, 3, workers);
             }
-            failed += usize::from(!more || gain < LEAST_GAIN);
-            self.say("births", active(model));
+            failed = if more && gain > LEAST_GAIN { 0 } else { failed + 1 };
+            self.say(if brood % 2 == 0 { "births" } else { "splits" }, active(model));
             if failed > FAILED_BROODS || self.stopped {
                 break;
             }

@@ -1,27 +1,49 @@
 //! Moves that change the mask and the number of components, judged by the bound. They are a search, not a sampler.
 
-use super::correction::Curvature;
+use super::correction::{Curvature, corrected_bound};
 use super::model::{Model, Part};
 use super::pursuit::{Buffers, pursue};
 use super::view::View;
+use crate::infer::state::least_usage;
 use crate::workers::Workers;
+
+/// Deletions after which W is fitted again.
+const ASCEND_EVERY: usize = 1;
 
 /// Columns handled between two looks at whether a deletion is hopeless.
 const BATCH: usize = 32;
 
-/// Every column explained anew.
-pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) {
+/// Every column explained anew; says in which the mask changed.
+pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) -> Vec<usize> {
     let log_odds = model.log_odds(&model.usage());
     let mut all = core::mem::take(&mut model.parts);
-    let items = all.chunks_mut(BATCH).zip(view.columns.chunks(BATCH));
-    workers.for_each(items, |(block, columns), _| {
+    let blocks = all.chunks_mut(BATCH).zip(view.columns.chunks(BATCH));
+    let changed = workers.map(blocks, |(block, columns)| {
         let mut buffers = Buffers::default();
+        let mut changed = Vec::with_capacity(block.len());
         for (parts, column) in block.iter_mut().zip(columns) {
+            let before: Vec<usize> = parts.iter().map(|part| part.k).collect();
             pursue(model, column, parts, &log_odds, None, &mut buffers);
+            changed.push(!parts.iter().map(|part| part.k).eq(before));
         }
+        changed
     });
     model.parts = all;
     model.drop_empty();
+    changed.into_iter().flatten().enumerate().filter(|(_, changed)| *changed).map(|(t, _)| t).collect()
+}
+
+/// The given columns explained anew.
+pub(super) fn remask_columns(model: &mut Model, view: &View, columns: &[usize], workers: &Workers) {
+    let log_odds = model.log_odds(&model.usage());
+    let explained = workers.map(columns.iter(), |&t| {
+        let mut parts = model.parts[t].clone();
+        pursue(model, &view.columns[t], &mut parts, &log_odds, None, &mut Buffers::default());
+        parts
+    });
+    for (&t, parts) in columns.iter().zip(explained) {
+        model.parts[t] = parts;
+    }
 }
 
 /// A component gone and its columns explained by the others.
@@ -111,6 +133,7 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
     order.sort_by_key(|&k| (usage[k], k));
     let mut left = usage.iter().filter(|m| **m > 0).count();
     let mut curvature = None;
+    let mut deleted = 0;
     for k in order {
         if usage[k] == 0 || left < 2 {
             continue;
@@ -124,10 +147,63 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
             for (t, parts) in columns {
                 model.parts[t] = parts;
             }
-            model.ascend(view, 1, workers);
-            curvature = None;
             usage = model.usage();
             left = usage.iter().filter(|m| **m > 0).count();
+            deleted += 1;
+            if deleted % ASCEND_EVERY == 0 {
+                model.ascend(view, 1, workers);
+            }
+            curvature = None;
+        }
+    }
+    model.drop_empty();
+}
+
+/// A loss above this is not worth a second look.
+const SECOND_LOOK: f64 = 3000.0;
+
+/// Second looks that may fail in a row.
+const FAILED_LOOKS: usize = 4;
+
+/// Deletions with W of the others free to follow, for components that count and whose loss with W fixed is small.
+///
+/// A slightly wrong W breeds companions that mend it. With W fixed they are needed; without them W comes right.
+pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
+    let least = least_usage(model.observations());
+    let usage = model.usage();
+    let mut looks: Vec<(f64, usize)> = (0..model.components())
+        .filter(|&k| usage[k] as f64 >= least)
+        .map(|k| (deletion(model, view, k, &usage, SECOND_LOOK, workers), k))
+        .filter(|(deletion, _)| deletion.complete && deletion.gain > -SECOND_LOOK)
+        .map(|(deletion, k)| (-deletion.gain, k))
+        .collect();
+    looks.sort_by(|x, y| x.0.total_cmp(&y.0).then(x.1.cmp(&y.1)));
+    let mut bound = corrected_bound(model, view, workers);
+    let mut failed = 0;
+    for (_, k) in looks {
+        let usage = model.usage();
+        if usage.iter().filter(|m| **m > 0).count() < 2 {
+            break;
+        }
+        let mut without = model.clone();
+        let columns = deletion(model, view, k, &usage, f64::INFINITY, workers).columns;
+        let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
+        for (t, parts) in columns {
+            without.parts[t] = parts;
+        }
+        without.ascend(view, 3, workers);
+        remask_columns(&mut without, view, &touched, workers);
+        without.ascend(view, 3, workers);
+        let after = corrected_bound(&without, view, workers);
+        // The bound of a weak component is uncertain by about a nat for each of its parameters: then it stays.
+        let uncertain = (model.features + usage[k]) as f64;
+        if after > bound + uncertain {
+            (*model, bound, failed) = (without, after, 0);
+        } else {
+            failed += 1;
+            if failed >= FAILED_LOOKS {
+                break;
+            }
         }
     }
     model.drop_empty();
@@ -141,4 +217,16 @@ pub(super) fn delete(model: &mut Model, view: &View, k: usize, workers: &Workers
     }
     model.drop_empty();
     model.ascend(view, 3, workers);
+}
+
+/// The gain of a complete deletion and the columns without the component.
+#[cfg(test)]
+pub(super) fn deletion_of(
+    model: &Model,
+    view: &View,
+    k: usize,
+    workers: &Workers,
+) -> (f64, Vec<(usize, Vec<Part>)>) {
+    let deletion = deletion(model, view, k, &model.usage(), f64::INFINITY, workers);
+    (deletion.gain, deletion.columns)
 }

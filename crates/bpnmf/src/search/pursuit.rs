@@ -12,10 +12,15 @@ pub(super) struct Buffers {
     pub(super) base: Vec<f64>,
     ratio: Vec<f64>,
     pub(super) row: Vec<f64>,
+    /// The most each component can gain, and which it is.
+    candidates: Vec<(f64, usize)>,
 }
 
 /// The most additions and removals in a column.
 const MOST_STEPS: usize = 24;
+
+/// The most components tried for an addition, the most promising first.
+const MOST_CANDIDATES: usize = 5;
 
 /// Changes `parts` to explain the column better, the component `banned` staying off.
 pub(super) fn pursue(
@@ -27,8 +32,8 @@ pub(super) fn pursue(
     buffers: &mut Buffers,
 ) {
     model.field(column, parts, &mut buffers.field, &mut buffers.row);
-    for _ in 0..MOST_STEPS {
-        refresh(model, column, parts, buffers);
+    for step in 0..MOST_STEPS {
+        refresh(model, column, parts, if step == 0 { 2 } else { 1 }, buffers);
         if let Some(part) = best_addition(model, column, parts, log_odds, banned, buffers) {
             let row = column.gather(model.row(part.k), &mut buffers.row);
             add_scaled(model.simd, &mut buffers.field, row, part.geometric);
@@ -54,9 +59,9 @@ fn fitted(model: &Model, x: &[f64], base: &[f64], row: &[f64], k: usize, start: 
     part
 }
 
-/// One step of every q(h) that is on, twice.
-fn refresh(model: &Model, column: &Column, parts: &mut [Part], buffers: &mut Buffers) {
-    for _ in 0..2 {
+/// Fits every q(h) that is on to the others, `rounds` times.
+fn refresh(model: &Model, column: &Column, parts: &mut [Part], rounds: usize, buffers: &mut Buffers) {
+    for _ in 0..rounds {
         for part in parts.iter_mut() {
             let row = column.gather(model.row(part.k), &mut buffers.row);
             without(model.simd, &buffers.field, row, part.geometric, &mut buffers.base);
@@ -76,26 +81,31 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { field, base, ratio, row } = buffers;
+    let Buffers { field, base, ratio, row, candidates } = buffers;
     ratios(model.simd, &column.x, field, ratio);
     base.clear();
     base.extend(field.iter().map(|v| v + TINY));
     let start = geometric(c, d);
-    let (mut best, mut most) = (None, 0.0);
+    // What no strength of a component can exceed: Jensen's inequality with the best h.
+    let n = column.total;
+    candidates.clear();
     for k in 0..model.components() {
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;
         }
-        let (row, sum) = (column.gather(model.row(k), row), model.sum[k]);
-        if !parts.is_empty() {
-            // No strength of this component can gain more: Jensen's inequality with the best h.
-            let slope = dot(model.simd, ratio, row);
-            let n = column.total;
-            let bound = if slope > sum { n * ln(slope / sum) - n + n * sum / slope } else { 0.0 };
-            if bound + log_odds[k] <= most {
-                continue;
-            }
+        let slope = dot(model.simd, ratio, column.gather(model.row(k), row)) / model.sum[k];
+        let bound = if slope > 1.0 { n * (ln(slope) - 1.0 + 1.0 / slope) } else { 0.0 } + log_odds[k];
+        if bound > 0.0 || parts.is_empty() {
+            candidates.push((bound, k));
         }
+    }
+    candidates.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
+    let (mut best, mut most) = (None, 0.0);
+    for &(bound, k) in candidates.iter().take(MOST_CANDIDATES) {
+        if bound <= most && !parts.is_empty() {
+            break;
+        }
+        let (row, sum) = (column.gather(model.row(k), row), model.sum[k]);
         let part = fitted(model, &column.x, base, row, k, start, 5);
         let value = log_odds[k] - sum * part.mean() - kl_gamma(part.shape, part.rate, c, d)
             + gain(model.simd, &column.x, base, row, part.geometric);

@@ -59,13 +59,15 @@ pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispe
     }
 }
 
-fn deviance(x: f64, mean: f64) -> f64 {
+/// Twice the log-likelihood that a Poisson count loses by its mean not being the count itself.
+pub(super) fn deviance(x: f64, mean: f64) -> f64 {
+    let mean = mean.max(1e-300);
     let log = if x > 0.0 { x * crate::special::ln(x / mean) } else { 0.0 };
     2.0 * (log - x + mean)
 }
 
 /// The expected deviance of a Poisson count about its own mean.
-fn expected_deviance(mean: f64) -> f64 {
+pub(super) fn expected_deviance(mean: f64) -> f64 {
     if mean > 30.0 {
         return 1.0 + 1.0 / (6.0 * mean);
     }

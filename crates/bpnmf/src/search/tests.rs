@@ -1,1 +1,297 @@
-//! Tests of the search.
+//! The search: its bound is a bound and its moves gain what they say; it finds the number of components where it is
+//! known, and the same on any machine.
+
+use super::model::{Model, Part, geometric};
+use super::*;
+use crate::infer::{Gibbs, Ssmf};
+use crate::kernel::Simd;
+use crate::random::Site;
+use crate::run::{Fit, RunOptions, TraceRow};
+use crate::special::ln_beta;
+
+/// X = Poisson(W H), W and H ~ Gamma(0.5), with this mean count.
+fn low_rank(features: usize, observations: usize, rank: usize, mean: f64, seed: u64) -> Counts {
+    let key = Key::new(seed);
+    let draw = |part: u32, n: usize| -> Vec<f64> {
+        (0..n).map(|i| key.stream(Site::Synthesis, part, i as u32, 0).gamma(0.5)).collect()
+    };
+    let (w, h) = (draw(0, features * rank), draw(1, observations * rank));
+    let rate = |f: usize, t: usize| (0..rank).map(|k| w[f * rank + k] * h[t * rank + k]).sum::<f64>();
+    let places = || (0..observations).flat_map(|t| (0..features).map(move |f| (f, t)));
+    let scale = mean * (features * observations) as f64 / places().map(|(f, t)| rate(f, t)).sum::<f64>();
+    let draw = |(f, t): (usize, usize)| {
+        key.stream(Site::Synthesis, 2, t as u32, f as u32).poisson(scale * rate(f, t))
+    };
+    Counts::from_dense(features, observations, places().map(draw).collect()).unwrap()
+}
+
+fn watched(_: &SearchStep) -> bool {
+    true
+}
+
+fn fit(counts: &Counts, search: Search, workers: &Workers) -> Fit {
+    let engine = Gibbs { burn_in: 10, ..Gibbs::default() };
+    let options = RunOptions { iterations: 30, seed: 3, search: Some(search), ..RunOptions::default() };
+    let prior = Prior::default().check().unwrap();
+    crate::run(&engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true).unwrap()
+}
+
+/// A model part of the way through a search, so that its moves have something to do.
+fn halfway(counts: &Counts, workers: &Workers) -> (Model, View) {
+    let view = View::new(counts);
+    let prior = Prior { components: 60, ..Prior::default() }.check().unwrap();
+    let factors = start::factorise(&view, 8, 10, Key::new(1), workers.simd, workers);
+    let mut model = start::model(&view, &factors, prior, workers.simd, workers);
+    model.ascend(&view, 3, workers);
+    moves::remask(&mut model, &view, workers);
+    model.ascend(&view, 2, workers);
+    (model, view)
+}
+
+#[test]
+fn coordinate_ascent_never_lowers_the_bound() {
+    let workers = Workers::serial();
+    let (mut model, view) = halfway(&low_rank(20, 40, 4, 3.0, 1), &workers);
+    let mut before = model.bound(&view, &workers);
+    for _ in 0..20 {
+        model.ascend(&view, 1, &workers);
+        let after = model.bound(&view, &workers);
+        assert!(after > before - 1e-9 * before.abs(), "{before} -> {after}");
+        before = after;
+    }
+}
+
+#[test]
+fn a_deletion_gains_what_the_bound_says() {
+    let workers = Workers::serial();
+    let (model, view) = halfway(&low_rank(20, 40, 4, 3.0, 2), &workers);
+    let before = model.bound(&view, &workers);
+    for k in 0..model.components() {
+        let (gain, columns) = moves::deletion_of(&model, &view, k, &workers);
+        let mut without = model.clone();
+        for (t, parts) in columns {
+            without.parts[t] = parts;
+        }
+        let recomputed = without.bound(&view, &workers) - before;
+        assert!((gain - recomputed).abs() < 1e-9 * before.abs().max(1.0), "{k}: {gain} is {recomputed}");
+    }
+}
+
+#[test]
+fn a_merge_gains_what_the_bound_says() {
+    let workers = Workers::serial();
+    // Two copies of every component: some pair must be worth merging.
+    let (mut model, view) = halfway(&low_rank(20, 40, 2, 3.0, 3), &workers);
+    births::halve_largest(&mut model, &workers);
+    model.ascend(&view, 2, &workers);
+    let before = model.bound(&view, &workers);
+    let mut tried = 0;
+    for i in 0..model.components() {
+        for j in i + 1..model.components() {
+            let Some((gain, merged)) = merge::merged(&model, &view, i, j, &workers) else { continue };
+            let recomputed = merged.bound(&view, &workers) - before;
+            assert!((gain - recomputed).abs() < 1e-9 * before.abs().max(1.0), "{gain} is {recomputed}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 0, "no pair was worth merging");
+}
+
+#[test]
+fn the_bound_is_below_the_evidence_it_bounds() {
+    // One entry, one component that is on: log p(x, S = 1) by quadrature over w and h.
+    let workers = Workers::serial();
+    let (x, prior) = (4.0, Prior { a: 1.5, b: 0.5, c: 2.0, d: 1.0, components: 2, ..Prior::default() });
+    let prior = prior.check().unwrap();
+    let counts = Counts::from_dense(1, 1, vec![x]).unwrap();
+    let view = View::new(&counts);
+    let mut model = Model {
+        simd: Simd::Plain,
+        features: 1,
+        prior,
+        shape: vec![3.0],
+        rate: vec![1.0],
+        geometric: vec![geometric(3.0, 1.0)],
+        sum: vec![3.0],
+        parts: vec![vec![Part::new(0, 3.0, 2.0)]],
+    };
+    model.ascend(&view, 100, &workers);
+    let never_on = |on: f64, off: f64| ln_beta(on, off + 1.0) - ln_beta(on, off);
+    let constants = f64::from(prior.components() as u32) * never_on(prior.pi_on(), prior.pi_off())
+        - counts.ln_factorials();
+    let bound = model.bound(&view, &workers) + constants;
+
+    let density = |shape: f64, rate: f64, v: f64| {
+        (shape * rate.ln() - crate::special::ln_gamma(shape) + (shape - 1.0) * v.ln() - rate * v).exp()
+    };
+    let grid: Vec<f64> = (0..2000).map(|i| (f64::from(i) + 0.5) * 0.02).collect();
+    let mut integral = 0.0;
+    for &w in &grid {
+        for &h in &grid {
+            let poisson = (x * (w * h).ln() - w * h).exp() / 24.0;
+            integral += poisson * density(1.5, 0.5, w) * density(2.0, 1.0, h) * 0.02 * 0.02;
+        }
+    }
+    let (on, off) = (prior.pi_on(), prior.pi_off());
+    let mask = ln_beta(on + 1.0, off) - ln_beta(on, off) + never_on(on, off);
+    let evidence = integral.ln() + mask;
+    assert!(bound < evidence, "{bound} must be below {evidence}");
+    assert!(bound > evidence - 1.0, "{bound} is far below {evidence}");
+}
+
+#[test]
+fn it_finds_the_number_of_components_of_low_rank_counts() {
+    let workers = Workers::new(2).unwrap();
+    for (rank, seed) in [(3, 1), (5, 2), (7, 3)] {
+        let fit = fit(&low_rank(60, 120, rank, 6.0, seed), Search::default(), &workers);
+        assert_eq!(fit.posterior.components(), rank);
+        let discovery = fit.discovery.expect("a search went before");
+        assert_eq!(discovery.coarsening, 1.0, "counts are read in full");
+        assert!(discovery.path.windows(2).all(|pair| pair[0].coarsening < pair[1].coarsening));
+    }
+}
+
+#[test]
+fn noise_has_one_component() {
+    let mut stream = Key::new(9).stream(Site::Synthesis, 0, 0, 0);
+    let values = (0..50 * 80).map(|_| stream.poisson(5.0)).collect();
+    let counts = Counts::from_dense(50, 80, values).unwrap();
+    assert_eq!(fit(&counts, Search::default(), &Workers::serial()).posterior.components(), 1);
+}
+
+#[test]
+fn both_engines_start_from_what_was_found() {
+    let counts = low_rank(60, 120, 4, 6.0, 4);
+    let options =
+        RunOptions { iterations: 30, seed: 3, search: Some(Search::default()), ..RunOptions::default() };
+    let prior = Prior::default().check().unwrap();
+    let workers = Workers::serial();
+    let fit =
+        crate::run(&Ssmf::default(), &counts, &prior, &options, &workers, &mut |_: &TraceRow| true).unwrap();
+    assert_eq!(fit.posterior.components(), 4);
+    assert!(fit.posterior.evidence.expect("a search went before").iter().all(|evidence| *evidence > 0.0));
+}
+
+#[test]
+fn smooth_data_are_not_read_as_counts_and_their_unit_does_not_matter() {
+    // Smooth bumps that come and go: no noise at all.
+    let bump = |f: f64, centre: f64| (-(f - centre).powi(2) / 20.0).exp();
+    let value = |f: usize, t: usize, level: f64| {
+        let (f, t) = (f as f64, t as f64);
+        let (one, two) = (0.5 + 0.5 * (t / 7.0).sin(), 0.5 + 0.5 * (t / 4.0).cos());
+        (level * (one * bump(f, 12.0) + two * bump(f, 28.0))).round()
+    };
+    let workers = Workers::serial();
+    for level in [200.0, 5000.0] {
+        let values = (0..60).flat_map(|t| (0..40).map(move |f| value(f, t, level))).collect();
+        let counts = Counts::from_dense(40, 60, values).unwrap();
+        let found = Search::default().run(
+            &counts,
+            &Prior::default().check().unwrap(),
+            Key::new(1),
+            &workers,
+            &mut watched,
+        );
+        assert!(found.discovery.coarsening < 0.2, "{level}: {:?}", found.discovery);
+        assert_eq!(active(&found.model), 2, "{level}");
+        let plain = Search { coarsening: Some(1.0), ..Search::default() };
+        let found =
+            plain.run(&counts, &Prior::default().check().unwrap(), Key::new(1), &workers, &mut watched);
+        assert_eq!(found.discovery.coarsening, 1.0);
+    }
+}
+
+#[test]
+fn as_many_components_as_were_asked_for() {
+    let counts = low_rank(40, 60, 4, 5.0, 5);
+    for wanted in [1, 2, 6, 9] {
+        let search = Search { components: Some(wanted), ..Search::default() };
+        let fit = fit(&counts, search, &Workers::serial());
+        assert_eq!(fit.posterior.components(), wanted);
+    }
+}
+
+#[test]
+fn the_truncation_grows_only_if_it_may() {
+    let counts = low_rank(60, 120, 6, 6.0, 6);
+    let prior = Prior { components: 5, ..Prior::default() }.check().unwrap();
+    let workers = Workers::serial();
+    for (grows, components, most) in [(true, 6, 10), (false, 5, 5)] {
+        let search = Search { grows, ..Search::default() };
+        let found = search.run(&counts, &prior, Key::new(1), &workers, &mut watched);
+        assert_eq!((active(&found.model), found.discovery.prior.components()), (components, most));
+    }
+}
+
+#[test]
+fn the_search_is_the_same_on_any_threads_instructions_and_storage() {
+    let counts = low_rank(30, 50, 3, 2.0, 7);
+    let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
+    for t in 0..counts.observations() {
+        for (f, x) in counts.column(t).positive() {
+            rows.push(f as u32);
+            values.push(x);
+        }
+        starts.push(values.len());
+    }
+    let sparse = Counts::from_sparse(30, 50, starts, rows, values).unwrap();
+    let fitted = |counts: &Counts, workers: Workers| fit(counts, Search::default(), &workers).posterior;
+    let first = fitted(&counts, Workers::serial());
+    assert_eq!(first, fitted(&sparse, Workers::serial()));
+    for threads in [2, 8] {
+        assert_eq!(first, fitted(&counts, Workers::new(threads).unwrap()));
+    }
+    for simd in [Simd::Avx2, Simd::Plain] {
+        assert_eq!(first, fitted(&counts, Workers::serial().with_simd(simd)));
+    }
+}
+
+#[test]
+fn nothing_but_zeros_has_no_components_and_one_count_has_one() {
+    let zeros = Counts::from_dense(3, 4, vec![0.0; 12]).unwrap();
+    let found = fit(&zeros, Search::default(), &Workers::serial());
+    assert_eq!((found.posterior.components(), found.discovery.is_none()), (0, true));
+    let mut values = vec![0.0; 12];
+    values[5] = 1.0;
+    let one = Counts::from_dense(3, 4, values).unwrap();
+    assert!(fit(&one, Search::default(), &Workers::serial()).posterior.components() <= 1);
+}
+
+#[test]
+fn an_interrupted_search_ends_the_run_with_what_there_is() {
+    struct Impatient;
+    impl crate::Observer for Impatient {
+        fn step(&mut self, _: &TraceRow) -> bool {
+            true
+        }
+        fn search(&mut self, _: &SearchStep) -> bool {
+            false
+        }
+    }
+    let counts = low_rank(30, 50, 3, 2.0, 8);
+    let options = RunOptions { search: Some(Search::default()), ..RunOptions::default() };
+    let prior = Prior::default().check().unwrap();
+    let fit =
+        crate::run(&Gibbs::default(), &counts, &prior, &options, &Workers::serial(), &mut Impatient).unwrap();
+    assert_eq!((fit.trace.len(), fit.stop_reason.name()), (1, "interrupted"));
+}
+
+#[test]
+fn options_out_of_range_are_refused() {
+    for search in [
+        Search { coarsening: Some(0.0), ..Search::default() },
+        Search { coarsening: Some(1.5), ..Search::default() },
+        Search { coarsening: Some(f64::NAN), ..Search::default() },
+        Search { components: Some(0), ..Search::default() },
+    ] {
+        assert!(search.check().is_err(), "{search:?}");
+    }
+}
+
+#[test]
+fn the_geometric_mean_is_the_same_by_its_series() {
+    for shape in [32.0001, 40.0, 100.0, 1e4, 1e8] {
+        let exact = libm::exp(crate::special::digamma(shape));
+        assert!((geometric(shape, 1.0) - exact).abs() < 1e-10 * exact, "{shape}");
+    }
+}
