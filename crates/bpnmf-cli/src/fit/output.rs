@@ -19,6 +19,10 @@ const TOP_FEATURES: usize = 5;
 /// Above this R-hat, chains have not come to agree.
 const LARGEST_R_HAT: f64 = 1.05;
 
+/// A run that a search went before is short: with fewer rows than this R-hat says something about the number of parts
+/// alone, everything else is noise.
+const ENOUGH_ROWS: usize = 100;
+
 /// Where the counts come from.
 pub(crate) struct Source {
     /// The path as it was typed, or what stands for it.
@@ -155,9 +159,22 @@ impl Results<'_> {
         if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
     }
 
+    /// The quantities by which the chains are judged.
+    fn judged(&self) -> impl Iterator<Item = &Convergence> {
+        let rows = |fit: &Fit| fit.trace.len().saturating_sub(fit.burn_in);
+        let few = self.chains.fits.iter().any(|fit| rows(fit) < ENOUGH_ROWS);
+        let short = few && self.discovery().is_some();
+        self.chains.convergence.iter().filter(move |quantity| !short || quantity.name == "components")
+    }
+
+    /// The largest R-hat of those.
+    pub(super) fn largest_r_hat(&self) -> Option<f64> {
+        self.judged().filter_map(|quantity| quantity.r_hat).max_by(f64::total_cmp)
+    }
+
     /// What keeps the result from being trusted.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let worst = self.chains.convergence.iter().max_by(|x, y| size(x).total_cmp(&size(y)));
+        let worst = self.judged().max_by(|x, y| size(x).total_cmp(&size(y)));
         let apart = worst.filter(|quantity| size(quantity) > LARGEST_R_HAT).map(|quantity| {
             let why = match (size(quantity).is_finite(), self.chains.fits.len()) {
                 (false, _) => "is infinite: every stretch of a chain keeps to a value of its own",

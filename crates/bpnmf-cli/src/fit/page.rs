@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// Components that the page shows.
 const MOST_ROWS: usize = 24;
 
-/// Characters of a line of the table.
+/// The most characters of a line.
 const WIDTH: usize = 96;
 
 /// Above this nobody cares how many nats exactly a part is worth.
@@ -21,15 +21,15 @@ impl Results<'_> {
         let chains = self.chains;
         let mut page = format!(
             "{}\n{}",
-            headline(chains.n_components, chains.interval, chains.fits.len(), chains.largest_r_hat()),
+            headline(chains.n_components, chains.interval, chains.fits.len(), self.largest_r_hat()),
             self.resolutions()
         );
         let _ = writeln!(page, "{}: {}", text::duration(self.seconds), self.why_it_stopped());
         for warning in self.warnings() {
-            let _ = writeln!(page, "warning: {warning}");
+            page += &text::wrapped(&format!("warning: {warning}"), WIDTH);
         }
         for note in self.notes() {
-            let _ = writeln!(page, "note: {note}");
+            page += &text::wrapped(&format!("note: {note}"), WIDTH);
         }
         if self.posterior().components() > 0 {
             page.push_str(&self.table());
@@ -94,6 +94,9 @@ impl Results<'_> {
             StopReason::Converged => format!("the objective settled after {iterations}"),
             StopReason::IterationLimit => format!("all {iterations} done"),
             StopReason::Interrupted => format!("interrupted after {iterations}"),
+            StopReason::NoCounts if self.coarsening() < 1.0 => {
+                "at this resolution there is not a single count left".to_owned()
+            }
             StopReason::NoCounts => "there is not a single count in the matrix".to_owned(),
             other => format!("{} after {iterations}", other.name()),
         };
