@@ -71,14 +71,12 @@ impl Results<'_> {
         let parts = self.posterior().components();
         if parts != self.chains.n_components {
             let parts = text::plural(parts, "part", "parts");
-            notes.push(format!(
-                "the model has {parts}: those on with probability 1/2 or more, often enough to count"
-            ));
+            notes.push(format!("the model has {parts}: those that count on average over the iterations"));
         }
         let surplus = self.posterior().surplus;
         if surplus > 0 && self.posterior().evidence.is_some() {
             let parts = text::plural(surplus, "more part is", "more parts are");
-            notes.push(format!("{parts} on often enough to count, but the evidence does not want them"));
+            notes.push(format!("{parts} on often enough to count, but not wanted by the evidence"));
         }
         let (asked, most) = (self.config.prior.components(), self.prior().components());
         if most > asked {

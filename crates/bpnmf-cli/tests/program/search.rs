@@ -128,7 +128,7 @@ fn the_path_stands_on_top_of_the_rows_of_every_chain() {
     let (header, rows) = rows(&bench, "out/trace.csv");
     assert_eq!(header.last().unwrap(), "coarsening");
     let chain = header.iter().position(|name| name == "chain").unwrap();
-    for number in ["1", "2"] {
+    for (place, number) in [(1, "1"), (2, "2")] {
         let of_chain: Vec<&Vec<String>> = rows.iter().filter(|row| row[chain] == number).collect();
         let (path, iterations): (Vec<&Vec<String>>, Vec<_>) =
             of_chain.iter().copied().partition(|row| row[0] == "0");
@@ -139,7 +139,7 @@ fn the_path_stands_on_top_of_the_rows_of_every_chain() {
             let filled: Vec<usize> = (0..row.len()).filter(|&i| !row[i].is_empty()).collect();
             assert_eq!(filled, [0, 1, chain, header.len() - 1]);
         }
-        if shown["chain_shown"].to_string() == number {
+        if shown["chain_shown"] == place {
             let told: Vec<(String, String)> = shown["resolution_path"]
                 .as_array()
                 .unwrap()
