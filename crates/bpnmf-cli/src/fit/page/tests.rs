@@ -15,8 +15,9 @@ fn page(flags: &str, scale: f64) -> String {
         panic!("it says fit");
     };
     let mut config = Config::check(&args).unwrap_or_else(|_| panic!("{flags}"));
-    let value =
-        |f: usize, t: usize| if (f < 3) == (t % 2 == 0) { scale * (9 + f + t % 3) as f64 } else { 0.0 };
+    let value = |f: usize, t: usize| {
+        if (f < 3) == t.is_multiple_of(2) { scale * (9 + f + t % 3) as f64 } else { 0.0 }
+    };
     let values = (0..6 * 40).map(|i| value(i % 6, i / 6)).collect();
     let counts = Counts::from_dense(6, 40, values).unwrap();
     let source = Source {
