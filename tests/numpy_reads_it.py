@@ -27,6 +27,11 @@ def check_model(folder, features, observations):
     assert abs(sum(frequency for _, frequency in summary["n_components_pmf"]) - 1) < 1e-9
     trace = np.genfromtxt(folder / "trace.csv", delimiter=",", names=True)
     assert set(trace["chain"]) == set(range(1, summary["chains"] + 1))
+    path = trace[(trace["iteration"] == 0) & (trace["chain"] == summary["chain_shown"])]
+    told = [(at["n_components"], at["coarsening"]) for at in summary["resolution_path"]]
+    assert list(zip(path["active"], path["coarsening"])) == told, "the path of resolutions"
+    trace = trace[trace["iteration"] > 0]
+    assert (trace["coarsening"] > 0).all() and (trace["coarsening"] <= 1).all()
     assert np.isfinite(trace["activation"]).all() and (trace["reconstruction_4"] > 0).all()
     assert w.shape == (features, k) and h.shape == s.shape == (k, observations) and pi.shape == (k,)
     assert (w >= 0).all() and (h >= 0).all() and ((0 <= s) & (s <= 1 + 1e-6)).all() and ((0 < pi) & (pi < 1)).all()
@@ -46,9 +51,15 @@ def main():
             assert truth["S"].shape == (100, 120)
         assert x.shape == (75, 120) and abs(x.sum() / rate.sum() - 1) < 0.05
 
-        run(program, "fit", folder / "data" / "X.npy", "--out", folder / "gibbs", "--engine", "gibbs", "--init", "scaled",
-            "--components", 40, "--iterations", 300, "--seed", 1, "--chains", 2)
-        w, h, _ = check_model(folder / "gibbs", 75, 120)
+        run(program, "fit", folder / "data" / "X.npy", "--out", folder / "auto", "--seed", 1, "--chains", 2)
+        w, h, summary = check_model(folder / "auto", 75, 120)
+        assert len(summary["resolution_path"]) > 1
+        error = np.abs(w @ h - rate).sum() / rate.sum()
+        assert error < 0.35, f"the reconstruction is off by {error:.2f} of the true rates"
+        run(program, "fit", folder / "data" / "X.npy", "--out", folder / "paper", "--preset", "paper", "--engine", "gibbs",
+            "--init", "scaled", "--components", 40, "--iterations", 300, "--seed", 1, "--chains", 2)
+        w, h, summary = check_model(folder / "paper", 75, 120)
+        assert summary["resolution_path"] == []
         error = np.abs(w @ h - rate).sum() / rate.sum()
         assert error < 0.35, f"the reconstruction is off by {error:.2f} of the true rates"
 
@@ -60,7 +71,7 @@ def main():
             check_model(folder / file[:6], 50, 80)
         same = (folder / "sparse" / "model.npz").read_bytes() == (folder / "dense." / "model.npz").read_bytes()
         assert same, "sparse and dense input give different models"
-    print("4 passed, 0 failed")
+    print("5 passed, 0 failed")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,10 @@ const FIT_EXAMPLES: &str = "\
 Examples:
   bpnmf fit counts.csv --out result
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
-  bpnmf fit counts.npy --out result --engine gibbs --iterations 1000 --init scaled
-  bpnmf fit counts.npy --out result --engine gibbs --init scaled --chains 4
+  bpnmf fit counts.npy --out result --chains 4           how sure is the number of parts?
+  bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
+  bpnmf fit counts.npy --out result --force-components 8
+  bpnmf fit counts.npy --out result --preset paper       the paper's algorithm as printed
   bpnmf fit counts.npz --out result --held-out 0.1 --json-progress
 
 Written to the output folder:
@@ -39,13 +41,14 @@ Written to the output folder:
                 posterior means of the dictionary, of the masked activation, and of the mask
   summary.json  how many parts there are and how sure that is, how large each is, and how
                 the run went
-  trace.csv     one row an iteration of every chain
+  trace.csv     the number of parts by resolution, then one row an iteration of every chain
   names.json    the names of features and observations, if the input has them";
 
 /// Find the parts of a matrix of counts
 ///
 /// INPUT is a .npy, .npz, .csv, .tsv, .txt or .mtx file (the text formats also with .gz after it): dense or sparse,
-/// rows are features and columns are observations. Parts that are on in at least 1 % of the observations count.
+/// rows are features and columns are observations. Parts that are on in at least 1 % of the observations count, if the
+/// evidence wants them.
 ///
 /// The same seed gives the same result, whatever the number of threads.
 #[derive(Debug, Args)]
@@ -67,19 +70,20 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) transpose: bool,
 
-    /// The algorithm
-    #[arg(long, value_enum, default_value_t = EngineName::Ssmf)]
-    pub(crate) engine: EngineName,
-
-    /// A set of defaults; for now `auto` is the same as `paper`: there is no automatic search for better settings yet
+    /// How the number of parts is found
     #[arg(long, value_enum, default_value_t = PresetName::Auto)]
     pub(crate) preset: PresetName,
 
-    /// The most parts there can be (K, the truncation level)
-    #[arg(long, short = 'k', value_name = "K", default_value_t = 500)]
-    pub(crate) components: usize,
+    /// The algorithm [default: gibbs; ssmf if the data have fractions, and with --preset paper]
+    #[arg(long, value_enum)]
+    pub(crate) engine: Option<EngineName>,
 
-    /// The most iterations [default: 200 for ssmf, 400 for the Gibbs engines]
+    /// The most parts there can be (K, the truncation level) [default: 500, and with --preset auto more if there are
+    /// more]
+    #[arg(long, short = 'k', value_name = "K")]
+    pub(crate) components: Option<usize>,
+
+    /// The most iterations after the search [default: 100; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) iterations: Option<usize>,
 
@@ -113,16 +117,18 @@ pub(crate) struct FitArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
-    /// Print one JSON object an iteration on stdout, and one at the end
+    /// Print one JSON object a step of the search and an iteration on stdout, and one at the end
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) json_progress: bool,
 
-    /// Where the run starts: as the authors' code does, or on the scale of the data
-    #[arg(long, value_enum, default_value_t = InitName::Random)]
-    pub(crate) init: InitName,
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
 
     #[command(flatten)]
     pub(crate) prior: PriorArgs,
+
+    #[command(flatten)]
+    pub(crate) paper: PaperArgs,
 
     #[command(flatten)]
     pub(crate) ssmf: SsmfArgs,
@@ -136,11 +142,36 @@ pub(crate) struct FitArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --preset auto")]
+pub(crate) struct SearchArgs {
+    /// The power of the likelihood, above 0 and at most 1: 1 reads the data in full, 0.1 at a tenth of their resolution
+    /// [default: 1 for counts, less for data too smooth to be counts]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) coarsening: Option<f64>,
+
+    /// Exactly this many parts, whatever the evidence says
+    #[arg(long, value_name = "N")]
+    pub(crate) force_components: Option<usize>,
+}
+
+#[derive(Debug, Args)]
 #[command(next_help_heading = "Prior")]
 pub(crate) struct PriorArgs {
-    /// Whose defaults: the paper's (0.5, 0.5, 5, 5) or those of the authors' code (0.1 each)
-    #[arg(long, value_enum, default_value_t = PriorName::Paper)]
-    pub(crate) prior: PriorName,
+    /// Mass of the beta process: about a0 / b0 parts are on in an observation a priori [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) a0: Option<f64>,
+
+    /// Concentration of the beta process [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) b0: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --preset paper, where they are not learned")]
+pub(crate) struct PaperArgs {
+    /// Whose defaults: the paper's (0.5, 0.5, 5, 5) or those of the authors' code (0.1 each) [default: paper]
+    #[arg(long, value_enum)]
+    pub(crate) prior: Option<PriorName>,
 
     /// Shape of the dictionary W
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -158,13 +189,9 @@ pub(crate) struct PriorArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) d: Option<f64>,
 
-    /// Mass of the beta process: about a0 / b0 parts are on in an observation a priori [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) a0: Option<f64>,
-
-    /// Concentration of the beta process [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true)]
-    pub(crate) b0: Option<f64>,
+    /// Where the run starts: as the authors' code does, or on the scale of the data [default: random]
+    #[arg(long, value_enum)]
+    pub(crate) init: Option<InitName>,
 }
 
 #[derive(Debug, Args)]
@@ -194,7 +221,7 @@ pub(crate) struct SsmfArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Only with --engine gibbs or gibbs-expected")]
 pub(crate) struct GibbsArgs {
-    /// Iterations before states are averaged [default: half of the iterations]
+    /// Iterations before states are averaged [default: 30 and at most half of the iterations; with --preset paper half]
     #[arg(long, value_name = "N")]
     pub(crate) burn_in: Option<usize>,
 }
@@ -253,7 +280,7 @@ Examples:
 
 /// Make up a tune, count its sounds and find its notes; needs no files
 ///
-/// The program is told neither the notes nor their number. It takes some seconds and writes nothing unless --out is
+/// The program is told neither the notes nor their number. It takes a few seconds and writes nothing unless --out is
 /// given.
 #[derive(Debug, Args)]
 #[command(after_long_help = DEMO_EXAMPLES, after_help = DEMO_EXAMPLES)]
@@ -263,7 +290,7 @@ pub(crate) struct DemoArgs {
     pub(crate) out: Option<PathBuf>,
 
     /// The seed of the tune and of the fit
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
     /// Overwrite files that are already in the folder
@@ -283,8 +310,10 @@ pub(crate) enum EngineName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
-    Paper,
+    /// A search comes first: for the parts that the evidence wants, and for the prior; then the engine samples from there
     Auto,
+    /// As the paper prints it: no search, the prior as it is given; keeps many copies of each part
+    Paper,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,7 +1,7 @@
 //! What is seen while a run goes on: a line on a terminal, JSON for a program, or nothing. Knows no files.
 
 use crate::text;
-use bpnmf::TraceRow;
+use bpnmf::{SearchStep, TraceRow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
@@ -76,6 +76,27 @@ impl Progress {
     /// A line before the first iteration, for a person.
     pub(crate) fn header(&self, line: &str) {
         self.bar.println(line);
+    }
+
+    /// One more step of the search of a chain, counted from 0, is done.
+    pub(crate) fn search(&mut self, chain: usize, step: &SearchStep) {
+        match self.mode {
+            Mode::Silent => {}
+            Mode::Json => self.print_json(&json!({
+                "event": "search",
+                "chain": chain + 1,
+                "stage": step.stage,
+                "active": step.active,
+                "seconds": step.seconds,
+            })),
+            Mode::Terminal => {
+                self.chains[chain].parts = Some(step.active);
+                let now = self.start.elapsed().as_secs_f64();
+                // A search says nothing about the pace of the iterations.
+                self.times = vec![now];
+                self.bar.set_message(searching(&self.chains, step.stage, now));
+            }
+        }
     }
 
     /// One more iteration of a chain, counted from 0, is done.
@@ -154,6 +175,15 @@ impl Progress {
     }
 }
 
+/// The line while a chain searches.
+fn searching(chains: &[Chain], stage: &str, seconds: f64) -> String {
+    let parts = match chains {
+        [Chain { parts: Some(parts), .. }] => text::plural(*parts, "part", "parts"),
+        _ => format!("parts {}", numbers(chains)),
+    };
+    format!("searching: {parts} ({stage})  {}", clock(seconds))
+}
+
 /// The number of parts of every chain; of many chains the smallest and the largest.
 fn numbers(chains: &[Chain]) -> String {
     if chains.len() <= MOST_CHAINS {
@@ -174,7 +204,7 @@ fn clock(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chain, clock, numbers};
+    use super::{Chain, clock, numbers, searching};
 
     #[test]
     fn chains_that_have_not_begun_have_no_number_of_parts_and_many_are_a_range() {
@@ -184,6 +214,14 @@ mod tests {
         many[2..4].fill(begun(7));
         many[8] = begun(12);
         assert_eq!(numbers(&many), "7 to 12");
+    }
+
+    #[test]
+    fn a_search_shows_its_parts_and_its_stage() {
+        let begun = |parts: usize| Chain { done: 0, parts: Some(parts) };
+        assert_eq!(searching(&[begun(24)], "births", 1.2), "searching: 24 parts (births)  0:01");
+        let chains = [begun(24), begun(1), Chain::default()];
+        assert_eq!(searching(&chains, "chain", 61.0), "searching: parts 24 1 – (chain)  1:01");
     }
 
     #[test]

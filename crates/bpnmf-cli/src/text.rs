@@ -46,6 +46,25 @@ pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
+/// A sentence in lines of at most `width` characters, the later ones indented.
+pub(crate) fn wrapped(sentence: &str, width: usize) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for word in sentence.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > width {
+            text.push_str("\n  ");
+            used = 2;
+        } else if used > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text.push_str(word);
+        used += length;
+    }
+    text.push('\n');
+    text
+}
+
 /// A name from a file, safe and short enough for a table.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     let clean = |c: char| if c.is_control() { '?' } else { c };
@@ -96,6 +115,13 @@ mod tests {
         assert_eq!(duration(0.0421), "0.042 s");
         assert_eq!(duration(1800.0), "30 min");
         assert_eq!(plural(1, "part", "parts"), "1 part");
+    }
+
+    #[test]
+    fn a_long_sentence_goes_on_in_the_next_line() {
+        assert_eq!(wrapped("note: the end", 20), "note: the end\n");
+        assert_eq!(wrapped("note: it goes on and on", 12), "note: it\n  goes on\n  and on\n");
+        assert_eq!(wrapped("no place-to-break here", 8), "no\n  place-to-break\n  here\n");
     }
 
     #[test]

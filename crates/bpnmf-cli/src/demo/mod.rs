@@ -1,30 +1,21 @@
-//! `bpnmf demo`: makes up a tune, fits its counts with the exact sampler, and shows what was found beside the truth.
+//! `bpnmf demo`: makes up a tune, fits its counts as `bpnmf fit` does, and shows what was found beside the truth.
 
 mod matching;
 mod page;
 mod tune;
 
-use crate::args::{DemoArgs, SimdName};
+use crate::args::DemoArgs;
 use crate::failure::Failure;
 use crate::fit;
-use crate::fit::config::{Config, workers};
+use crate::fit::config::Config;
 use crate::fit::output::{self, Results, Source};
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::synth::{self, Truth};
 use crate::{interrupt, text};
-use bpnmf::{Gibbs, Init, Prior, RunOptions, StopReason};
+use bpnmf::StopReason;
 use std::process::ExitCode;
 use tune::Tune;
-
-/// The most parts the sampler may use: far more than a tune has notes.
-const COMPONENTS: usize = 40;
-
-/// Enough for most tunes: in the first thousand surplus parts still melt away.
-const ITERATIONS: usize = 6000;
-
-/// The iterations before states are averaged.
-const BURN_IN: u32 = 4000;
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let files = [&output::FILES[..], &synth::FILES[..]].concat();
@@ -33,10 +24,11 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
         folder.check_writable()?;
     }
     let tune = Tune::new(args.seed)?;
-    let config = config(args.seed)?;
-    text::print(&page::opening(&tune, COMPONENTS))?;
+    let config = Config::untouched(args.seed)?;
+    let iterations = config.options.iterations;
+    text::print(&page::opening(&tune))?;
 
-    let progress = Progress::new(Mode::choose(false, false), ITERATIONS, config.chains);
+    let progress = Progress::new(Mode::choose(false, false), iterations, config.chains);
     interrupt::listen()?;
     let (chains, progress) = fit::run(&config, &tune.counts, progress)?;
     progress.finish();
@@ -51,22 +43,10 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
     }
     if fit.stop_reason == StopReason::Interrupted {
         let done = fit.trace.len();
-        return Err(Failure::Other(format!("interrupted after iteration {done} of {ITERATIONS}")));
+        return Err(Failure::Other(format!("interrupted after iteration {done} of {iterations}")));
     }
     text::print(&page::what_next(folder.as_ref()))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn config(seed: u64) -> Result<Config, Failure> {
-    Ok(Config {
-        engine: Box::new(Gibbs { expected: false, burn_in: BURN_IN, init: Init::Scaled }),
-        prior: Prior { components: COMPONENTS, ..Prior::default() }.check()?,
-        options: RunOptions { iterations: ITERATIONS, seed, stop: None, ..RunOptions::default() },
-        chains: 1,
-        workers: workers(None, SimdName::Auto)?,
-        preset: "paper",
-        held_out: None,
-    })
 }
 
 fn source(tune: &Tune) -> Source {

@@ -11,12 +11,11 @@ use std::fmt::Write as _;
 /// Characters a picture of the whole tune takes.
 const PICTURE: usize = 50;
 
-/// What the sampler is given.
-pub(super) fn opening(tune: &Tune, components: usize) -> String {
+/// What the program is given.
+pub(super) fn opening(tune: &Tune) -> String {
     format!(
         "A made-up tune: how often each of {PITCHES} pitches was heard at {MOMENTS} moments,\n\
-         {} counts in all. The sampler may use up to {components} parts; it is told\n\
-         neither the notes nor their number.\n\n",
+         {} counts in all. The program is told neither the notes nor their number.\n\n",
         text::grouped(tune.counts.total() as usize),
     )
 }
@@ -76,7 +75,7 @@ pub(super) fn what_next(folder: Option<&Folder>) -> String {
     match folder {
         Some(folder) => format!(
             "Counts, truth and result are in {path}. Try next:\n\n  \
-             bpnmf fit {path}/X.npy --out again         the same counts, the fast engine\n  \
+             bpnmf fit {path}/X.npy --out again         the same counts, another seed\n  \
              bpnmf fit your-counts.csv --out result  your own counts, rows are features\n",
             path = folder.path().display()
         ),

@@ -1,16 +1,32 @@
 //! From what was typed to what can run: every flag checked, every default filled in.
 
-use crate::args::{EngineName, FitArgs, InitName, PresetName, PriorName, SimdName};
+use super::foreign;
+use crate::args::{Cli, Command, EngineName, FitArgs, InitName, PresetName, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
 use bpnmf::{
-    CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Simd, Ssmf, StopRule, Workers,
+    CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Search, Simd, Ssmf, StopRule,
+    Workers,
 };
+use clap::Parser;
 
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
 
+/// The most parts that can be forced: above, somebody mistyped.
+const MOST_FORCED: usize = 10_000;
+
 /// The most chains: above, somebody mistyped.
 const MOST_CHAINS: usize = 1000;
+
+/// The most parts unless told otherwise.
+const COMPONENTS: usize = 500;
+
+/// With a search before it a run is short: it starts where it should end.
+const ITERATIONS_AFTER_SEARCH: usize = 100;
+const BURN_IN_AFTER_SEARCH: usize = 30;
+
+/// The most slots that a run after a search is expected to have, for the memory: parts that were found and a few more.
+const SLOTS_AFTER_SEARCH: usize = 100;
 
 /// A request that can run, but for the data.
 pub(crate) struct Config {
@@ -26,10 +42,13 @@ pub(crate) struct Config {
 impl Config {
     /// Checks what can be checked without the data.
     pub(crate) fn check(args: &FitArgs) -> Result<Self, Failure> {
-        refuse_foreign_flags(args)?;
-        let iterations = args.iterations.unwrap_or(match args.engine {
-            EngineName::Ssmf => 200,
-            EngineName::Gibbs | EngineName::GibbsExpected => 400,
+        foreign::refuse_other_preset(args)?;
+        let engine_name = default_engine(args);
+        foreign::refuse_other_engine(args, engine_name)?;
+        let iterations = args.iterations.unwrap_or(match (args.preset, engine_name) {
+            (PresetName::Auto, _) => ITERATIONS_AFTER_SEARCH,
+            (PresetName::Paper, EngineName::Ssmf) => 200,
+            (PresetName::Paper, EngineName::Gibbs | EngineName::GibbsExpected) => 400,
         });
         if iterations == 0 || iterations > 1 << 30 {
             let sentence = format!("--iterations is {iterations}: it must be between 1 and 2^30");
@@ -39,12 +58,12 @@ impl Config {
             let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
             return Err(Failure::Request(sentence));
         }
-        let options =
-            RunOptions { iterations, seed: args.seed, stop: stop_rule(args)?, ..RunOptions::default() };
+        let prior = prior(args).check()?;
+        let (stop, search) = (stop_rule(args)?, search(args)?);
         Ok(Self {
-            engine: engine(args, iterations)?,
-            prior: prior(args).check()?,
-            options,
+            engine: engine(args, engine_name, iterations)?,
+            prior,
+            options: RunOptions { iterations, seed: args.seed, stop, search, ..RunOptions::default() },
             chains: args.chains,
             workers: workers(args.threads, args.simd)?,
             preset: match args.preset {
@@ -55,10 +74,35 @@ impl Config {
         })
     }
 
+    /// What `fit` does when it is told nothing but the seed.
+    pub(crate) fn untouched(seed: u64) -> Result<Self, Failure> {
+        let args = Cli::parse_from(["bpnmf", "fit", "-", "--out", "-", "--seed", &seed.to_string()]);
+        match args.command {
+            Command::Fit(args) => Self::check(&args),
+            Command::Synth(_) | Command::Demo(_) => unreachable!("it says fit"),
+        }
+    }
+
+    /// Whether the truncation level grows when there are more parts than expected.
+    pub(crate) fn grows(&self) -> bool {
+        self.options.search.is_some_and(|search| search.grows)
+    }
+
     /// Checks the request against the data, and gives the counts to fit: what is not held out.
     pub(crate) fn meet(&mut self, counts: Counts, args: &FitArgs) -> Result<Counts, Failure> {
+        if args.engine.is_none() && self.engine.check(&counts).is_err() {
+            // Fractions: what nobody chose gives way to what can work on them.
+            foreign::refuse_other_engine(args, EngineName::Ssmf)?;
+            self.engine = engine(args, EngineName::Ssmf, self.options.iterations)?;
+        }
         self.engine.check(&counts).map_err(|error| placed(error, args))?;
-        check_memory(&counts, self.prior.components(), self.chains)?;
+        let slots = match self.options.search {
+            Some(search) => {
+                self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))
+            }
+            None => self.prior.components(),
+        };
+        check_memory(&counts, slots, self.chains)?;
         let Some(fraction) = self.held_out else {
             return Ok(counts);
         };
@@ -76,8 +120,35 @@ impl Config {
     }
 }
 
+/// The engine that was asked for, or the preset's.
+fn default_engine(args: &FitArgs) -> EngineName {
+    args.engine.unwrap_or(match args.preset {
+        PresetName::Auto => EngineName::Gibbs,
+        PresetName::Paper => EngineName::Ssmf,
+    })
+}
+
+/// The search before the run, if the preset has one.
+fn search(args: &FitArgs) -> Result<Option<Search>, Failure> {
+    if args.preset == PresetName::Paper {
+        return Ok(None);
+    }
+    let SearchArgs { coarsening, force_components } = args.search;
+    if let Some(power) = coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
+        let sentence = format!("--coarsening is {power}: it must be above 0 and at most 1");
+        return Err(Failure::Request(sentence));
+    }
+    let most = args.components.unwrap_or(MOST_FORCED);
+    if let Some(wanted) = force_components.filter(|wanted| !(1..=most).contains(wanted)) {
+        let limit = if args.components.is_some() { ", the number of --components" } else { "" };
+        let sentence = format!("--force-components is {wanted}: it must be between 1 and {most}{limit}");
+        return Err(Failure::Request(sentence));
+    }
+    Ok(Some(Search { coarsening, components: force_components, grows: args.components.is_none() }))
+}
+
 /// Threads and instructions.
-pub(crate) fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
+fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
     if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
         return Err(Failure::Request(format!(
             "--threads is {threads}: it must be between 1 and {MOST_THREADS}; leave it out to use all cores"
@@ -92,35 +163,12 @@ pub(crate) fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers,
     }))
 }
 
-fn refuse_foreign_flags(args: &FitArgs) -> Result<(), Failure> {
-    let ssmf = &args.ssmf;
-    let (owner, flags) = match args.engine {
-        EngineName::Ssmf => ("the Gibbs engines", vec![("--burn-in", args.gibbs.burn_in.is_some())]),
-        EngineName::Gibbs | EngineName::GibbsExpected => (
-            "the ssmf engine",
-            vec![
-                ("--sweeps", ssmf.sweeps.is_some()),
-                ("--step-power", ssmf.step_power.is_some()),
-                ("--step-offset", ssmf.step_offset.is_some()),
-                ("--prune", ssmf.prune.is_some()),
-                ("--prune-from", ssmf.prune_from.is_some()),
-            ],
-        ),
+fn engine(args: &FitArgs, name: EngineName, iterations: usize) -> Result<Box<dyn Engine>, Failure> {
+    let init = match args.paper.init {
+        None | Some(InitName::Random) => Init::Random,
+        Some(InitName::Scaled) => Init::Scaled,
     };
-    match flags.into_iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::Request(format!(
-            "{flag} belongs to {owner}: leave it out or choose another --engine"
-        ))),
-        None => Ok(()),
-    }
-}
-
-fn engine(args: &FitArgs, iterations: usize) -> Result<Box<dyn Engine>, Failure> {
-    let init = match args.init {
-        InitName::Random => Init::Random,
-        InitName::Scaled => Init::Scaled,
-    };
-    if args.engine == EngineName::Ssmf {
+    if name == EngineName::Ssmf {
         let (given, default) = (&args.ssmf, Ssmf::default());
         return Ok(Box::new(Ssmf {
             kappa: given.step_power.unwrap_or(default.kappa),
@@ -131,30 +179,33 @@ fn engine(args: &FitArgs, iterations: usize) -> Result<Box<dyn Engine>, Failure>
             prune_from: given.prune_from.unwrap_or(default.prune_from),
         }));
     }
-    let burn_in = args.gibbs.burn_in.unwrap_or(iterations / 2);
+    let burn_in = args.gibbs.burn_in.unwrap_or(match args.preset {
+        PresetName::Auto => BURN_IN_AFTER_SEARCH.min(iterations / 2),
+        PresetName::Paper => iterations / 2,
+    });
     if burn_in >= iterations {
         return Err(Failure::Request(format!(
             "--burn-in is {burn_in}: it must be below the number of iterations, {iterations}"
         )));
     }
-    let expected = args.engine == EngineName::GibbsExpected;
+    let expected = name == EngineName::GibbsExpected;
     Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init }))
 }
 
 fn prior(args: &FitArgs) -> Prior {
-    let given = &args.prior;
+    let (given, process) = (&args.paper, &args.prior);
     let default = match given.prior {
-        PriorName::Paper => Prior::default(),
-        PriorName::Authors => Prior::authors_code(),
+        None | Some(PriorName::Paper) => Prior::default(),
+        Some(PriorName::Authors) => Prior::authors_code(),
     };
     Prior {
         a: given.a.unwrap_or(default.a),
         b: given.b.unwrap_or(default.b),
         c: given.c.unwrap_or(default.c),
         d: given.d.unwrap_or(default.d),
-        a0: given.a0.unwrap_or(default.a0),
-        b0: given.b0.unwrap_or(default.b0),
-        components: args.components,
+        a0: process.a0.unwrap_or(default.a0),
+        b0: process.b0.unwrap_or(default.b0),
+        components: args.components.unwrap_or(COMPONENTS.max(args.search.force_components.unwrap_or(0))),
     }
 }
 

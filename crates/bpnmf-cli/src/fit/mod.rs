@@ -1,21 +1,23 @@
 //! `bpnmf fit`: a file becomes counts, counts become a posterior, the posterior becomes files.
 
 pub(crate) mod config;
+mod foreign;
 pub(crate) mod output;
 mod page;
+mod trace;
 
 use crate::args::FitArgs;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{interrupt, text};
-use bpnmf::{Chains, Counts, Error, Fit, RunOptions, StopReason, TraceRow};
+use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use config::Config;
 use output::{Results, Source};
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
@@ -75,19 +77,39 @@ pub(crate) fn run(
 ) -> Result<(Chains, Progress), Failure> {
     let Config { engine, prior, options, workers, chains, .. } = config;
     let progress = Mutex::new(progress);
-    let watched = || progress.lock().unwrap_or_else(PoisonError::into_inner);
     let start = |chain: usize, seed: u64, workers: &bpnmf::Workers| -> Result<Fit, Error> {
         let options = RunOptions { seed, ..options.clone() };
-        let mut observer = |row: &TraceRow| {
-            watched().step(chain, row);
-            !interrupt::requested()
-        };
-        let fit = bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut observer)?;
-        watched().chain_over(chain);
+        let mut watcher = Watcher { chain, progress: &progress };
+        let fit = bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut watcher)?;
+        watcher.progress().chain_over(chain);
         Ok(fit)
     };
     let fits = bpnmf::run_chains(*chains, options.seed, workers, start)?;
     Ok((Chains::new(fits)?, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Shows one chain, and ends it when somebody asks.
+struct Watcher<'a> {
+    chain: usize,
+    progress: &'a Mutex<Progress>,
+}
+
+impl Watcher<'_> {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observer for Watcher<'_> {
+    fn step(&mut self, row: &TraceRow) -> bool {
+        self.progress().step(self.chain, row);
+        !interrupt::requested()
+    }
+
+    fn search(&mut self, step: &SearchStep) -> bool {
+        self.progress().search(self.chain, step);
+        !interrupt::requested()
+    }
 }
 
 fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -> Failure {

@@ -1,13 +1,13 @@
 //! What a fit leaves behind: model.npz, trace.csv, names.json and summary.json.
 
 use super::config::Config;
+use super::trace;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use bpnmf::{Chains, Convergence, Fit, Posterior, Prior, StopReason, TraceRow};
+use bpnmf::{Chains, CheckedPrior, Convergence, Discovery, Fit, Posterior, Prior, Resolution, StopReason};
 use bpnmf_io::Array;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 /// The files of a result.
@@ -18,6 +18,10 @@ const TOP_FEATURES: usize = 5;
 
 /// Above this R-hat, chains have not come to agree.
 const LARGEST_R_HAT: f64 = 1.05;
+
+/// A run that a search went before is short: with fewer rows than this R-hat says something about the number of parts
+/// alone, everything else is noise.
+const ENOUGH_ROWS: usize = 100;
 
 /// Where the counts come from.
 pub(crate) struct Source {
@@ -48,6 +52,10 @@ struct Summary<'a> {
     n_components_interval: [usize; 2],
     n_components_pmf: &'a [(usize, f64)],
     n_on_anywhere: usize,
+    n_surplus: usize,
+    coarsening: f64,
+    dispersion: Scatter,
+    resolution_path: Vec<At>,
     method: &'a str,
     preset: &'a str,
     seed: u64,
@@ -69,6 +77,18 @@ struct Summary<'a> {
     prior: PriorOf,
     input: Input<'a>,
     components: Vec<Component>,
+}
+
+#[derive(Serialize)]
+struct Scatter {
+    small: Option<f64>,
+    all: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct At {
+    coarsening: f64,
+    n_components: usize,
 }
 
 #[derive(Serialize)]
@@ -103,6 +123,7 @@ pub(super) struct Component {
     pub(super) index: usize,
     pub(super) share: f64,
     pub(super) usage: f64,
+    pub(super) evidence: Option<f64>,
     pub(super) pi: f64,
     pub(super) top_features: Vec<Value>,
 }
@@ -117,15 +138,43 @@ impl Results<'_> {
         &self.fit().posterior
     }
 
+    /// What the search of the chain that is shown found, if there was one.
+    pub(super) fn discovery(&self) -> Option<&Discovery> {
+        self.fit().discovery.as_ref()
+    }
+
+    /// The prior that was used: learned, or as it was given.
+    pub(super) fn prior(&self) -> CheckedPrior {
+        self.discovery().map_or(self.config.prior, |discovery| discovery.prior)
+    }
+
+    /// The power of the likelihood.
+    pub(super) fn coarsening(&self) -> f64 {
+        coarsening(self.fit())
+    }
+
     /// Why the runs ended: that of the chain that is shown, unless one was cut short.
     pub(crate) fn stop_reason(&self) -> StopReason {
         let cut_short = self.chains.fits.iter().any(|fit| fit.stop_reason == StopReason::Interrupted);
         if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
     }
 
+    /// The quantities by which the chains are judged.
+    fn judged(&self) -> impl Iterator<Item = &Convergence> {
+        let rows = |fit: &Fit| fit.trace.len().saturating_sub(fit.burn_in);
+        let few = self.chains.fits.iter().any(|fit| rows(fit) < ENOUGH_ROWS);
+        let short = few && self.discovery().is_some();
+        self.chains.convergence.iter().filter(move |quantity| !short || quantity.name == "components")
+    }
+
+    /// The largest R-hat of those.
+    pub(super) fn largest_r_hat(&self) -> Option<f64> {
+        self.judged().filter_map(|quantity| quantity.r_hat).max_by(f64::total_cmp)
+    }
+
     /// What keeps the result from being trusted.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let worst = self.chains.convergence.iter().max_by(|x, y| size(x).total_cmp(&size(y)));
+        let worst = self.judged().max_by(|x, y| size(x).total_cmp(&size(y)));
         let apart = worst.filter(|quantity| size(quantity) > LARGEST_R_HAT).map(|quantity| {
             let why = match (size(quantity).is_finite(), self.chains.fits.len()) {
                 (false, _) => "is infinite: every stretch of a chain keeps to a value of its own",
@@ -135,7 +184,9 @@ impl Results<'_> {
             format!("R-hat of {} {why}; use more --iterations", quantity.name)
         });
         let most = self.config.prior.components();
-        let crowded = self.chains.near_truncation(most).then(|| {
+        let forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        let bound = !forced && !self.config.grows();
+        let crowded = (bound && self.chains.near_truncation(most)).then(|| {
             format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")
         });
         apart.into_iter().chain(crowded).collect()
@@ -154,7 +205,7 @@ impl Results<'_> {
             ("pi", Array::new(&[parts], &posterior.pi[..])),
         ];
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
-        write_text(folder, "trace.csv", &trace_table(&self.chains.fits))?;
+        write_text(folder, "trace.csv", &trace::table(&self.chains.fits))?;
         let (feature_names, observation_names) = (&self.source.feature_names, &self.source.observation_names);
         if feature_names.is_some() || observation_names.is_some() {
             let names = json!({ "features": feature_names, "observations": observation_names });
@@ -170,12 +221,23 @@ impl Results<'_> {
         let (config, chains, fit, source) = (self.config, self.chains, self.fit(), self.source);
         let agreement = |&Convergence { name, r_hat, ess, .. }: &Convergence| Agreement { name, r_hat, ess };
         let last = fit.trace.last();
-        let Prior { a, b, c, d, a0, b0, components } = config.prior.get();
+        let Prior { a, b, c, d, a0, b0, components } = self.prior().get();
+        let discovery = self.discovery();
+        let dispersion = discovery.map(|discovery| discovery.dispersion).unwrap_or_default();
+        let path = discovery.map_or(&[][..], |discovery| &discovery.path);
+        let at = |&Resolution { coarsening, components: n_components, .. }: &Resolution| At {
+            coarsening,
+            n_components,
+        };
         Summary {
             n_components: chains.n_components,
             n_components_interval: chains.interval.into(),
             n_components_pmf: &chains.pmf,
             n_on_anywhere: fit.posterior.on_anywhere,
+            n_surplus: fit.posterior.surplus,
+            coarsening: self.coarsening(),
+            dispersion: Scatter { small: dispersion.small, all: dispersion.all },
+            resolution_path: path.iter().map(at).collect(),
             method: config.engine.name(),
             preset: config.preset,
             seed: config.options.seed,
@@ -216,6 +278,7 @@ impl Results<'_> {
             index,
             share: posterior.share[index],
             usage: posterior.usage[index],
+            evidence: posterior.evidence.as_ref().map(|evidence| evidence[index]),
             pi: posterior.pi[index],
             top_features: top_features(posterior, index, TOP_FEATURES).into_iter().map(name).collect(),
         }
@@ -227,6 +290,7 @@ impl Results<'_> {
             "event": "done",
             "n_components": self.chains.n_components,
             "n_components_interval": [self.chains.interval.0, self.chains.interval.1],
+            "coarsening": self.coarsening(),
             "iterations": self.fit().trace.len(),
             "stop_reason": self.stop_reason().name(),
             "seconds": self.seconds,
@@ -234,6 +298,11 @@ impl Results<'_> {
             "out": folder.path().display().to_string(),
         })
     }
+}
+
+/// The power of the likelihood in a run: 1 unless its search chose another.
+pub(super) fn coarsening(fit: &Fit) -> f64 {
+    fit.discovery.as_ref().map_or(1.0, |discovery| discovery.coarsening)
 }
 
 /// R-hat of a quantity; nothing is wrong with one that has none.
@@ -254,53 +323,6 @@ pub(crate) fn top_features(posterior: &Posterior, component: usize, most: usize)
     order.sort_by(|&i, &j| weight(j).total_cmp(&weight(i)).then(i.cmp(&j)));
     order.truncate(most);
     order
-}
-
-/// trace.csv, chain after chain: the columns of the tiers are shares of the sites visited.
-fn trace_table(fits: &[Fit]) -> String {
-    let mut table = "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
-                     h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds,\
-                     chain,activation"
-        .to_owned();
-    (1..=bpnmf::PROBES).for_each(|i| table += &format!(",reconstruction_{i}"));
-    table.push('\n');
-    for (i, fit) in fits.iter().enumerate() {
-        fit.trace.iter().for_each(|row| trace_line(&mut table, i + 1, row));
-    }
-    table
-}
-
-fn trace_line(table: &mut String, chain: usize, row: &TraceRow) {
-    let tiers = &row.tiers;
-    let sites = (tiers.sites() as f64).max(1.0);
-    let _ = write!(
-        table,
-        "{},{},{},{},{},{},{}",
-        row.iteration,
-        row.active,
-        row.on_anywhere,
-        row.sites_on,
-        row.log_likelihood,
-        row.log_joint,
-        row.held_out.map_or_else(String::new, |score| score.to_string())
-    );
-    let decided = [
-        tiers.h_free,
-        tiers.linear,
-        tiers.jensen,
-        tiers.block_jensen,
-        tiers.logarithms,
-        tiers.exact,
-        tiers.forced,
-    ];
-    for count in decided {
-        let _ = write!(table, ",{}", count as f64 / sites);
-    }
-    let _ = write!(table, ",{},{},{chain},{}", tiers.flips, row.seconds, row.activation);
-    for rate in row.reconstruction {
-        let _ = write!(table, ",{rate}");
-    }
-    table.push('\n');
 }
 
 fn pretty(value: &impl Serialize) -> String {

@@ -1,6 +1,6 @@
 //! The result on one page, for people: text out, nothing written.
 
-use super::output::{FILES, Results, r_hat_text};
+use super::output::{Component, FILES, Results, r_hat_text};
 use crate::folder::Folder;
 use crate::text;
 use bpnmf::StopReason;
@@ -9,33 +9,81 @@ use std::fmt::Write as _;
 /// Components that the page shows.
 const MOST_ROWS: usize = 24;
 
+/// The most characters of a line.
+const WIDTH: usize = 96;
+
+/// Above this nobody cares how many nats exactly a part is worth.
+const MUCH_EVIDENCE: f64 = 1000.0;
+
 impl Results<'_> {
     /// The result on one page.
     pub(crate) fn for_people(&self, folder: &Folder) -> String {
         let chains = self.chains;
-        let parts = self.posterior().components();
         let mut page = format!(
-            "{}\n{}: {}\n",
-            headline(chains.n_components, chains.interval, chains.fits.len(), chains.largest_r_hat()),
-            text::duration(self.seconds),
-            self.why_it_stopped()
+            "{}\n{}",
+            headline(chains.n_components, chains.interval, chains.fits.len(), self.largest_r_hat()),
+            self.resolutions()
         );
+        let _ = writeln!(page, "{}: {}", text::duration(self.seconds), self.why_it_stopped());
         for warning in self.warnings() {
-            let _ = writeln!(page, "warning: {warning}");
+            page += &text::wrapped(&format!("warning: {warning}"), WIDTH);
         }
-        if parts != chains.n_components {
-            let _ = writeln!(
-                page,
-                "The model has {}: those on with probability 1/2 or more, often enough to count.",
-                text::plural(parts, "part", "parts")
-            );
+        for note in self.notes() {
+            page += &text::wrapped(&format!("note: {note}"), WIDTH);
         }
-        if parts > 0 {
+        if self.posterior().components() > 0 {
             page.push_str(&self.table());
         }
         let files = FILES.iter().filter(|name| folder.file(name).exists()).copied().collect::<Vec<_>>();
         let _ = writeln!(page, "\n{}: {}", folder.path().display(), files.join(", "));
         page
+    }
+
+    /// The number of parts by resolution, if there was a search.
+    fn resolutions(&self) -> String {
+        let Some(discovery) = self.discovery() else {
+            return String::new();
+        };
+        let path: Vec<(f64, usize)> =
+            discovery.path.iter().map(|at| (at.coarsening, at.components)).collect();
+        let mut lines = path_picture(&path);
+        if path.len() > 1 {
+            lines +=
+                "A plateau is what to trust: a number that stays when the data are read more coarsely.\n";
+        }
+        let asked = self.config.options.search.is_some_and(|search| search.coarsening.is_some());
+        let power = resolution(discovery.coarsening);
+        if discovery.coarsening < 1.0 && asked {
+            let _ = writeln!(lines, "The data were read at {power} of their resolution, as asked for.");
+        } else if discovery.coarsening < 1.0 {
+            let _ = writeln!(
+                lines,
+                "The data are too smooth to be counts: they were read at {power} of their resolution\n\
+                 (--coarsening 1 reads them in full)."
+            );
+        }
+        lines
+    }
+
+    /// What is good to know and nothing to worry about.
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let parts = self.posterior().components();
+        if parts != self.chains.n_components {
+            let parts = text::plural(parts, "part", "parts");
+            notes.push(format!("the model has {parts}: those that count on average over the iterations"));
+        }
+        let surplus = self.posterior().surplus;
+        if surplus > 0 && self.posterior().evidence.is_some() {
+            let parts = text::plural(surplus, "more part is", "more parts are");
+            notes.push(format!("{parts} on often enough to count, but not wanted by the evidence"));
+        }
+        let (asked, most) = (self.config.prior.components(), self.prior().components());
+        if most > asked {
+            let (asked, most) = (text::grouped(asked), text::grouped(most));
+            notes.push(format!("the most parts there can be grew from {asked} to {most}: there are many"));
+        }
+        notes
     }
 
     fn why_it_stopped(&self) -> String {
@@ -44,6 +92,9 @@ impl Results<'_> {
             StopReason::Converged => format!("the objective settled after {iterations}"),
             StopReason::IterationLimit => format!("all {iterations} done"),
             StopReason::Interrupted => format!("interrupted after {iterations}"),
+            StopReason::NoCounts if self.coarsening() < 1.0 => {
+                "at this resolution there is not a single count left".to_owned()
+            }
             StopReason::NoCounts => "there is not a single count in the matrix".to_owned(),
             other => format!("{} after {iterations}", other.name()),
         };
@@ -57,30 +108,74 @@ impl Results<'_> {
         let posterior = self.posterior();
         let parts = posterior.components();
         let largest = posterior.share[0].max(f64::MIN_POSITIVE);
-        let mut table = "\n part   share              on in      pi   strongest features\n".to_owned();
+        let judged = if posterior.evidence.is_some() { "  evidence" } else { "" };
+        let mut table = format!("\n part   share              on in      pi{judged}   strongest features\n");
         for k in 0..parts.min(MOST_ROWS) {
             let component = self.component(k);
-            let names: Vec<String> = component
-                .top_features
-                .iter()
-                .map(|name| text::shortened(name.as_str().unwrap_or(&name.to_string()), 14))
-                .collect();
-            let _ = writeln!(
-                table,
-                "{:>5}  {:>5.1}%  {} {:>8}  {:>6.3}   {}",
+            let mut row = format!(
+                "{:>5}  {:>5.1}%  {} {:>8}  {:>6.3}",
                 k,
                 100.0 * component.share,
                 text::bar(component.share / largest, 8),
                 text::grouped(component.usage.round() as usize),
                 component.pi,
-                names.join(" ")
             );
+            if let Some(evidence) = component.evidence {
+                let _ = write!(row, "  {:>8}", nats(evidence));
+            }
+            row.push_str("  ");
+            push_names(&mut row, &component);
+            let _ = writeln!(table, "{row}");
         }
         if parts > MOST_ROWS {
             let _ = writeln!(table, "       and {} more in summary.json", parts - MOST_ROWS);
         }
         table
     }
+}
+
+/// The strongest features, as many as the line has room for, at least one.
+fn push_names(row: &mut String, component: &Component) {
+    let mut used = row.chars().count();
+    for (i, name) in component.top_features.iter().enumerate() {
+        let name = text::shortened(name.as_str().unwrap_or(&name.to_string()), 14);
+        used += 1 + name.chars().count();
+        if i > 0 && used > WIDTH {
+            break;
+        }
+        row.push(' ');
+        row.push_str(&name);
+    }
+}
+
+/// Evidence as people read it.
+fn nats(evidence: f64) -> String {
+    if evidence > MUCH_EVIDENCE { format!("> {MUCH_EVIDENCE}") } else { format!("{evidence:.0}") }
+}
+
+/// A power of the likelihood as people say it: "full", "1/3".
+fn resolution(coarsening: f64) -> String {
+    let parts = 1.0 / coarsening;
+    match parts {
+        parts if parts <= 1.0 => "full".to_owned(),
+        parts if parts < 2.5 => format!("1/{}", text::significant(parts, 2)),
+        parts => format!("1/{}", text::grouped(parts.round() as usize)),
+    }
+}
+
+/// The number of parts at every resolution, coarsest first, with a bar each; nothing if there is none.
+fn path_picture(path: &[(f64, usize)]) -> String {
+    let most = path.iter().map(|&(_, parts)| parts).max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let mut line = "parts by resolution".to_owned();
+    for &(coarsening, parts) in path {
+        let level = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(8 * parts).div_ceil(most).max(1) - 1];
+        let _ = write!(line, "   {} {level} {}", resolution(coarsening), text::grouped(parts));
+    }
+    line.push('\n');
+    line
 }
 
 /// How many parts there are and how sure that is.
@@ -98,17 +193,4 @@ fn headline(parts: usize, interval: (usize, usize), chains: usize, r_hat: Option
 }
 
 #[cfg(test)]
-mod tests {
-    use super::headline;
-
-    #[test]
-    fn the_headline_says_how_many_and_how_sure() {
-        let told = headline(11, (11, 12), 4, Some(1.0123));
-        assert_eq!(told, "11 parts (90 %: 11 to 12), 4 chains, R-hat 1.01");
-        assert_eq!(headline(1, (1, 1), 1, None), "1 part (90 %: 1)");
-        assert_eq!(
-            headline(3, (2, 4), 2, Some(f64::INFINITY)),
-            "3 parts (90 %: 2 to 4), 2 chains, R-hat infinite"
-        );
-    }
-}
+mod tests;

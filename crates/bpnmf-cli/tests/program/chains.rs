@@ -35,7 +35,9 @@ fn the_summary_says_how_many_parts_there_are_and_how_sure_that_is() {
     let bench = Bench::new();
     bench.write_table("table.csv");
     for (flags, chains) in [("", 1), ("--chains 3", 3)] {
-        bench.ok(&format!("fit table.csv --engine gibbs --init scaled -k 10 {flags} --out out --force"));
+        bench.ok(&format!(
+            "fit table.csv --preset paper --engine gibbs --init scaled -k 10 {flags} --out out --force"
+        ));
         let summary = bench.json("out/summary.json");
         assert_eq!(summary["chains"], chains);
         assert_eq!(summary["n_components"], 2);
@@ -73,11 +75,11 @@ fn the_summary_says_how_many_parts_there_are_and_how_sure_that_is() {
 fn a_number_of_parts_near_the_most_there_can_be_is_warned_of() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    bench.ok("fit table.csv --engine gibbs --init scaled -k 1 --out tight");
+    bench.ok("fit table.csv --preset paper --engine gibbs --init scaled -k 1 --out tight");
     let told = "the number of parts comes within 10 % of the most there can be, 1: use more --components";
     let tight = bench.json("tight/summary.json");
     assert!(tight["warnings"].as_array().unwrap().contains(&told.into()), "{}", tight["warnings"]);
-    bench.ok("fit table.csv --engine gibbs --init scaled -k 30 --out wide");
+    bench.ok("fit table.csv --preset paper --engine gibbs --init scaled -k 30 --out wide");
     let wide = bench.json("wide/summary.json");
     let about_size = |warning: &Value| warning.as_str().unwrap().contains("--components");
     assert!(!wide["warnings"].as_array().unwrap().iter().any(about_size), "{}", wide["warnings"]);
@@ -87,7 +89,7 @@ fn a_number_of_parts_near_the_most_there_can_be_is_warned_of() {
 fn a_chain_that_still_climbs_is_warned_of() {
     let bench = Bench::new();
     bench.ok("synth --seed 3 --features 30 --observations 150 --out data");
-    bench.ok("fit data/X.npy -k 100 -n 20 --chains 2 --out out");
+    bench.ok("fit data/X.npy --preset paper -k 100 -n 20 --chains 2 --out out");
     let summary = bench.json("out/summary.json");
     let warning = summary["warnings"][0].as_str().unwrap();
     assert!(warning.starts_with("R-hat of ") && warning.ends_with("; use more --iterations"), "{warning}");
@@ -100,7 +102,7 @@ fn chains_do_not_depend_on_threads_and_the_first_is_the_run_alone() {
     for engine in ["ssmf", "gibbs"] {
         let fit = |flags: &str, out: &str| {
             bench.ok(&format!(
-                "fit data/X.npy --engine {engine} -k 20 -n 24 --no-stop --seed 7 {flags} --out {out} --force"
+                "fit data/X.npy --preset paper --engine {engine} -k 20 -n 24 --no-stop --seed 7 {flags} --out {out} --force"
             ));
         };
         fit("--chains 3 --threads 1", "one");
@@ -127,7 +129,7 @@ fn chains_do_not_depend_on_threads_and_the_first_is_the_run_alone() {
 fn json_progress_says_which_chain_an_iteration_is_of() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    let printed = bench.ok("fit table.csv -k 5 -n 4 --chains 3 --out out --json-progress");
+    let printed = bench.ok("fit table.csv --preset paper -k 5 -n 4 --chains 3 --out out --json-progress");
     let events: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.len(), 13);
     for chain in 1..=3 {
@@ -151,7 +153,7 @@ fn an_interrupt_ends_all_chains() {
     bench.write_table("table.csv");
     for threads in [1, 2, 4] {
         let mut command = bench.command(&format!(
-            "fit table.csv -k 50 -n 100000000 --no-stop --chains 4 --threads {threads} --out out --force --json-progress"
+            "fit table.csv --preset paper -k 50 -n 100000000 --no-stop --chains 4 --threads {threads} --out out --force --json-progress"
         ));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();

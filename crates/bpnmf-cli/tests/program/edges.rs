@@ -8,11 +8,16 @@ use std::io::Write;
 
 const ENGINES: [&str; 3] = ["ssmf", "gibbs", "gibbs-expected"];
 
-/// Fits a matrix with every engine, and checks that the files are whole and every number is finite.
+/// What differs in more than a number: with and without a search, with each engine.
+fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ["auto", "paper"].into_iter().flat_map(|preset| ENGINES.map(|engine| (preset, engine)))
+}
+
+/// Fits a matrix in every way, and checks that the files are whole and every number is finite.
 fn fits(bench: &Bench, name: &str, features: usize, observations: usize) {
-    for engine in ENGINES {
-        let out = format!("{name}-{engine}");
-        bench.ok(&format!("fit {name} --engine {engine} --components 8 --iterations 20 --out {out}"));
+    for (preset, engine) in kinds() {
+        let out = format!("{name}-{preset}-{engine}");
+        bench.ok(&format!("fit {name} --preset {preset} --engine {engine} -k 8 -n 20 --out {out}"));
         let summary = bench.json(&format!("{out}/summary.json"));
         let parts = summary["components"].as_array().unwrap().len();
         assert!(summary["n_components"].is_u64());
@@ -67,8 +72,8 @@ fn a_matrix_without_counts_has_no_components() {
     let bench = Bench::new();
     save(&bench, "zeros.npy", 3, 5, &[0.0; 15]);
     fits(&bench, "zeros.npy", 3, 5);
-    for engine in ENGINES {
-        let summary = bench.json(&format!("zeros.npy-{engine}/summary.json"));
+    for (preset, engine) in kinds() {
+        let summary = bench.json(&format!("zeros.npy-{preset}-{engine}/summary.json"));
         assert_eq!((&summary["n_components"], &summary["stop_reason"]), (&0.into(), &"no counts".into()));
     }
 }
@@ -85,9 +90,10 @@ fn counts_of_a_million_millions_are_fitted() {
 fn one_component_is_enough() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    for engine in ENGINES {
-        bench.ok(&format!("fit table.csv -k 1 -n 10 --engine {engine} --out {engine}"));
-        assert_eq!(bench.json(&format!("{engine}/summary.json"))["n_components"], 1);
+    for (preset, engine) in kinds() {
+        let flags = format!("--preset {preset} --engine {engine}");
+        bench.ok(&format!("fit table.csv -k 1 -n 10 {flags} --out out --force"));
+        assert_eq!(bench.json("out/summary.json")["n_components"], 1, "{flags}");
     }
 }
 
@@ -112,17 +118,18 @@ fn every_format_of_the_same_matrix_gives_the_same_model() {
     save(&bench, "f.npy", 6, 12, &values);
     let turned: Vec<f64> = (0..6 * 12).map(|i| value(i % 6, i / 6) as f64).collect();
     save(&bench, "g.npy", 12, 6, &turned);
-    for engine in ENGINES {
+    for (preset, engine) in kinds() {
         let model = |name: &str, flags: &str| {
-            let out = format!("{name}-{engine}");
-            bench.ok(&format!("fit {name} {flags} --engine {engine} -k 6 -n 30 --out {out}"));
+            let out = format!("{name}-{preset}-{engine}");
+            let flags = format!("{flags} --preset {preset} --engine {engine}");
+            bench.ok(&format!("fit {name} {flags} -k 6 -n 30 --out {out}"));
             bench.bytes(&format!("{out}/model.npz"))
         };
         let expected = model("a.csv", "");
         for name in ["b.tsv", "c.txt", "d.mtx", "e.mtx.gz", "f.npy"] {
-            assert_eq!(model(name, ""), expected, "{name}, {engine}");
+            assert_eq!(model(name, ""), expected, "{name}, {preset}, {engine}");
         }
-        assert_eq!(model("g.npy", "--transpose"), expected, "transposed, {engine}");
+        assert_eq!(model("g.npy", "--transpose"), expected, "transposed, {preset}, {engine}");
     }
 }
 

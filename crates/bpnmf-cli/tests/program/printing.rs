@@ -17,7 +17,7 @@ fn a_piped_fit_prints_nothing() {
 fn json_progress_is_one_object_an_iteration_and_one_at_the_end() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    let printed = bench.ok("fit table.csv -k 5 -n 4 --out out --json-progress");
+    let printed = bench.ok("fit table.csv --preset paper -k 5 -n 4 --out out --json-progress");
     let events: Vec<Value> = printed.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.len(), 5);
     for (i, event) in events[..4].iter().enumerate() {
@@ -47,7 +47,8 @@ fn a_reader_that_goes_away_does_not_end_a_fit() {
 fn an_interrupted_fit_writes_what_it_has_and_says_so() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    let mut command = bench.command("fit table.csv -k 50 -n 100000000 --no-stop --out out --json-progress");
+    let mut command =
+        bench.command("fit table.csv --preset paper -k 50 -n 100000000 --no-stop --out out --json-progress");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
@@ -74,6 +75,9 @@ fn every_command_has_help_with_examples() {
         assert!(help.contains("Examples:\n  bpnmf "), "{help}");
     }
     let help = bench.ok("fit --help");
-    assert!(help.contains("--chains <N>") && !help.contains("--simd"), "{help}");
+    assert!(
+        help.contains("--chains <N>") && help.contains("--force-components <N>") && !help.contains("--simd"),
+        "{help}"
+    );
     assert_eq!(bench.ok("--version"), format!("bpnmf {}\n", env!("CARGO_PKG_VERSION")));
 }

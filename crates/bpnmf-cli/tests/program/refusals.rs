@@ -103,15 +103,15 @@ fn flags_out_of_range_are_named() {
             "--threads 99999",
             "--threads is 99999: it must be between 1 and 1024; leave it out to use all cores",
         ),
-        ("--a -1", "--a is -1: it must be between 1e-6 and 1e9"),
-        ("--d nan", "--d is NaN: it must be between 1e-6 and 1e9"),
+        ("--preset paper --a -1", "--a is -1: it must be between 1e-6 and 1e9"),
+        ("--preset paper --d nan", "--d is NaN: it must be between 1e-6 and 1e9"),
         ("--a0 0", "--a0 is 0: it must be between 1e-6 and 1e9"),
         ("--tolerance 2", "--tolerance is 2: it must be at least 0 and below 1"),
         ("--held-out 1", "--held-out is 1: it must be between 0 and 1"),
-        ("--sweeps 0", "--sweeps is 0: it must be at least 1"),
-        ("--step-power 1.5", "--step-power is 1.5: it must be between 0 and 1"),
-        ("--step-offset -1", "--step-offset is -1: it must be at least 0"),
-        ("--prune 1", "--prune is 1: it must be at least 0 and below 1"),
+        ("--engine ssmf --sweeps 0", "--sweeps is 0: it must be at least 1"),
+        ("--engine ssmf --step-power 1.5", "--step-power is 1.5: it must be between 0 and 1"),
+        ("--engine ssmf --step-offset -1", "--step-offset is -1: it must be at least 0"),
+        ("--preset paper --prune 1", "--prune is 1: it must be at least 0 and below 1"),
         (
             "--engine gibbs --iterations 10 --burn-in 10",
             "--burn-in is 10: it must be below the number of iterations, 10",
@@ -135,7 +135,7 @@ fn a_flag_of_another_engine_is_refused() {
         }
     }
     assert_eq!(
-        refusal(&bench, "table.csv --burn-in 5"),
+        refusal(&bench, "table.csv --engine ssmf --burn-in 5"),
         "--burn-in belongs to the Gibbs engines: leave it out or choose another --engine"
     );
 }
@@ -154,9 +154,9 @@ fn what_is_no_command_line_is_refused_with_code_2() {
 fn more_components_than_memory_holds_are_refused() {
     let bench = Bench::new();
     bpnmf_io::write_npy(&bench.path("wide.npy"), &Array::new(&[1, 2_000_000], vec![1u8; 2_000_000])).unwrap();
-    let sentence = refusal(&bench, "wide.npy --components 1000000");
+    let sentence = refusal(&bench, "wide.npy --preset paper --components 1000000");
     assert!(sentence.ends_with("more than this machine gives: use fewer --components"), "{sentence}");
-    let sentence = refusal(&bench, "wide.npy --components 100000 --chains 900");
+    let sentence = refusal(&bench, "wide.npy --preset paper --components 100000 --chains 900");
     assert!(sentence.contains(" in 900 chains need "), "{sentence}");
     assert!(sentence.ends_with(": use fewer --components or --chains"), "{sentence}");
 }

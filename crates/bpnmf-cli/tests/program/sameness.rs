@@ -14,14 +14,16 @@ fn model(bench: &Bench, flags: &str) -> Vec<u8> {
 fn threads_and_instructions_do_not_change_a_byte_of_the_model_and_the_seed_does() {
     let bench = Bench::new();
     bench.ok("synth --seed 3 --features 30 --observations 150 --out data");
-    for engine in ENGINES {
-        let with = |flags: &str| model(&bench, &format!("--engine {engine} {flags}"));
+    for (preset, engine) in
+        ["paper", "auto"].into_iter().flat_map(|preset| ENGINES.map(|name| (preset, name)))
+    {
+        let with = |flags: &str| model(&bench, &format!("--preset {preset} --engine {engine} {flags}"));
         let expected = with("--seed 7");
-        assert_eq!(with("--seed 7"), expected, "twice the same, {engine}");
+        assert_eq!(with("--seed 7"), expected, "twice the same, {preset}, {engine}");
         for flags in ["--threads 1", "--threads 2", "--threads 8", "--simd plain", "--simd avx2"] {
-            assert_eq!(with(&format!("--seed 7 {flags}")), expected, "{flags}, {engine}");
+            assert_eq!(with(&format!("--seed 7 {flags}")), expected, "{flags}, {preset}, {engine}");
         }
-        assert_ne!(with("--seed 8"), expected, "{engine}");
+        assert_ne!(with("--seed 8"), expected, "{preset}, {engine}");
     }
 }
 

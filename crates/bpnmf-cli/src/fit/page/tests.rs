@@ -1,0 +1,87 @@
+use super::*;
+use crate::args::{Cli, Command};
+use crate::fit;
+use crate::fit::config::Config;
+use crate::fit::output::Source;
+use crate::progress::{Mode, Progress};
+use bpnmf::Counts;
+use clap::Parser;
+use std::path::Path;
+
+/// The page of a fit with these flags to 6 features x 40 observations, in which two parts take turns, times `scale`.
+fn page(flags: &str, scale: f64) -> String {
+    let arguments = format!("bpnmf fit table.csv --out nowhere {flags}");
+    let Command::Fit(args) = Cli::parse_from(arguments.split_whitespace()).command else {
+        panic!("it says fit");
+    };
+    let mut config = Config::check(&args).unwrap_or_else(|_| panic!("{flags}"));
+    let value = |f: usize, t: usize| {
+        if (f < 3) == t.is_multiple_of(2) { scale * (9 + f + t % 3) as f64 } else { 0.0 }
+    };
+    let values = (0..6 * 40).map(|i| value(i % 6, i / 6)).collect();
+    let counts = Counts::from_dense(6, 40, values).unwrap();
+    let source = Source {
+        path: "table.csv".to_owned(),
+        features: 6,
+        observations: 40,
+        nonzeros: counts.nonzeros(),
+        total: counts.total(),
+        whole_counts: true,
+        feature_names: Some((0..6).map(|f| format!("a name that is rather long {f}")).collect()),
+        observation_names: None,
+    };
+    let counts = config.meet(counts, &args).unwrap_or_else(|_| panic!("{flags}"));
+    let progress = Progress::new(Mode::Silent, config.options.iterations, config.chains);
+    let (chains, _) = fit::run(&config, &counts, progress).unwrap_or_else(|_| panic!("{flags}"));
+    let folder = Folder::unused(Path::new("nowhere"), &[], false).unwrap_or_else(|_| panic!("no files"));
+    let page =
+        Results { source: &source, config: &config, chains: &chains, seconds: 1.0 }.for_people(&folder);
+    assert!(page.lines().all(|line| line.chars().count() < 100), "{page}");
+    page
+}
+
+#[test]
+fn the_headline_says_how_many_and_how_sure() {
+    let told = headline(11, (11, 12), 4, Some(1.0123));
+    assert_eq!(told, "11 parts (90 %: 11 to 12), 4 chains, R-hat 1.01");
+    assert_eq!(headline(1, (1, 1), 1, None), "1 part (90 %: 1)");
+    assert_eq!(
+        headline(3, (2, 4), 2, Some(f64::INFINITY)),
+        "3 parts (90 %: 2 to 4), 2 chains, R-hat infinite"
+    );
+}
+
+#[test]
+fn the_path_is_a_line_of_bars() {
+    assert_eq!(
+        path_picture(&[(0.03, 8), (0.1, 16), (0.3, 20), (1.0, 21)]),
+        "parts by resolution   1/33 ▄ 8   1/10 ▇ 16   1/3 █ 20   full █ 21\n"
+    );
+    assert_eq!(path_picture(&[(0.0005, 1), (0.6, 9)]), "parts by resolution   1/2,000 ▁ 1   1/1.7 █ 9\n");
+    assert_eq!(path_picture(&[]), "");
+}
+
+#[test]
+fn evidence_beyond_doubt_is_not_spelled_out() {
+    assert_eq!([nats(1234.5), nats(999.6), nats(-3.2)], ["> 1000", "1000", "-3"]);
+}
+
+#[test]
+fn the_page_shows_the_path_and_the_evidence_after_a_search_and_neither_without_one() {
+    let auto = page("", 1.0);
+    assert!(auto.starts_with("2 parts (90 %: 2)"), "{auto}");
+    assert!(auto.lines().nth(1).unwrap().starts_with("parts by resolution   1/"), "{auto}");
+    assert!(auto.contains(" 2\nA plateau is what to trust: "), "{auto}");
+    assert!(auto.contains("  evidence   strongest features\n"), "{auto}");
+    assert!(!auto.contains("warning") || auto.contains("R-hat"), "{auto}");
+    let paper = page("--preset paper -k 10", 1.0);
+    assert!(!paper.contains("resolution") && !paper.contains("evidence"), "{paper}");
+}
+
+#[test]
+fn the_page_says_when_the_data_were_read_more_coarsely_and_how_to_read_them_in_full() {
+    let asked = page("--coarsening 0.2", 5.0);
+    assert!(asked.contains("1/5 █ 2\n"), "{asked}");
+    assert!(asked.contains("The data were read at 1/5 of their resolution, as asked for.\n"), "{asked}");
+    assert!(!page("--coarsening 1", 5.0).contains("as asked for"));
+}
