@@ -104,6 +104,12 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// Reading the data so coarsely leaves no counts.
+    #[error("coarsening {coarsening} leaves not a single count: use a larger one")]
+    NothingLeft {
+        /// The power of the likelihood.
+        coarsening: f64,
+    },
     /// An engine cannot work on a part of the columns.
     #[error(
         "{engine} needs all columns in every step: a batch of {given} of {all} columns is not a valid sweep"

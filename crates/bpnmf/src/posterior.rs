@@ -16,7 +16,7 @@ pub(crate) enum Counting<'a> {
     /// Those which the evidence wants, too.
     Evidence(&'a [f64]),
     /// So many, the ones with the largest share.
-    Forced(usize),
+    Forced(usize, &'a [f64]),
 }
 
 /// The components of a fitted model, largest share first.
@@ -73,12 +73,16 @@ impl Posterior {
             Counting::Evidence(evidence) => {
                 usage[k] >= least && evidence[k] > -ERROR_A_PARAMETER * (features as f64 + usage[k])
             }
-            Counting::Forced(_) => true,
+            Counting::Forced(..) => true,
         };
         let often = (0..k_slots).filter(|&k| some && usage[k] >= least).count();
         let mut kept: Vec<usize> = (0..k_slots).filter(|&k| some && counted(k)).collect();
+        if kept.is_empty() && some && matches!(counting, Counting::Evidence(_)) {
+            // Counts have at least one part.
+            kept.extend((0..k_slots).max_by(|&i, &j| size[i].total_cmp(&size[j]).then(j.cmp(&i))));
+        }
         kept.sort_by(|&i, &j| size[j].total_cmp(&size[i]).then(i.cmp(&j)));
-        if let Counting::Forced(wanted) = counting {
+        if let Counting::Forced(wanted, _) = counting {
             kept.truncate(wanted);
         }
         let by_rows = |values: &[f32]| -> Vec<f32> {
@@ -86,8 +90,10 @@ impl Posterior {
         };
         let w = |k: usize, f: usize| (scale * slots.dictionary[k * features + f]) as f32;
         let evidence = match counting {
-            Counting::Evidence(evidence) => Some(kept.iter().map(|&k| evidence[k]).collect()),
-            Counting::Usage | Counting::Forced(_) => None,
+            Counting::Evidence(evidence) | Counting::Forced(_, evidence) => {
+                Some(kept.iter().map(|&k| evidence[k]).collect())
+            }
+            Counting::Usage => None,
         };
         Self {
             features,

@@ -171,7 +171,9 @@ pub fn run(
                 interrupted |= !observer.search(step);
                 !interrupted
             };
-            (counts.nonzeros() > 0).then(|| search.run(counts, prior, key, workers, &mut watch))
+            (counts.nonzeros() > 0)
+                .then(|| search.run(counts, prior, key, workers, &mut watch))
+                .transpose()?
         }
         None => None,
     };
@@ -222,9 +224,9 @@ pub fn run(
     let slots = engine.slots(&state);
     let evidence = found.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
     let counting = match (&evidence, found.as_ref().and_then(|found| found.discovery.forced)) {
-        (_, Some(wanted)) => Counting::Forced(wanted),
+        (Some(evidence), Some(wanted)) => Counting::Forced(wanted, evidence),
         (Some(evidence), None) => Counting::Evidence(evidence),
-        (None, None) => Counting::Usage,
+        (None, _) => Counting::Usage,
     };
     let posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);
     drop(slots);

@@ -159,6 +159,7 @@ impl Run<'_> {
         for _ in 0..2 {
             moves::remask(&mut model, view, workers);
             model.ascend(view, 3, workers);
+            start::at_least_one(&mut model, view, workers);
             self.simplify(&mut model, view);
             if self.stopped {
                 return model;
@@ -176,6 +177,7 @@ impl Run<'_> {
             model.prior = wider;
             self.grow(&mut model, view);
         }
+        start::at_least_one(&mut model, view, workers);
         model
     }
 
@@ -263,7 +265,7 @@ impl Search {
         key: Key,
         workers: &Workers,
         watch: &mut dyn FnMut(&SearchStep) -> bool,
-    ) -> Found {
+    ) -> Result<Found, Error> {
         let mut run = Run { key, workers, start: std::time::Instant::now(), watch, stopped: false };
         let mut view = View::new(counts);
         let mut coarse = None;
@@ -275,9 +277,12 @@ impl Search {
             model = (power == 1.0).then_some(first);
         }
         if power < 1.0 {
-            let counts = resolution::coarsened(counts, power, key);
-            view = View::new(&counts);
-            coarse = Some(counts);
+            let fewer = resolution::coarsened(counts, power, key);
+            if fewer.nonzeros() == 0 {
+                return Err(Error::NothingLeft { coarsening: power });
+            }
+            view = View::new(&fewer);
+            coarse = Some(fewer);
         }
         let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self.grows));
         let dispersion = resolution::dispersion(&model, &view, workers);
@@ -299,7 +304,7 @@ impl Search {
         let seconds = run.start.elapsed().as_secs_f64();
         let (prior, forced) = (model.prior, self.components);
         let discovery = Discovery { coarsening: power, dispersion, prior, path, forced, seconds };
-        Found { discovery, counts: coarse, model }
+        Ok(Found { discovery, counts: coarse, model })
     }
 
     /// Follows the model to coarser resolutions.
@@ -340,6 +345,7 @@ impl Search {
 /// Brings the model to `wanted` components: the least needed go, new ones come from the residual or by halving the
 /// largest.
 fn force(model: &mut Model, view: &View, wanted: usize, key: Key, workers: &Workers) {
+    start::at_least_one(model, view, workers);
     while model.components() > wanted {
         let evidence = moves::evidence(model, view, workers);
         let least =

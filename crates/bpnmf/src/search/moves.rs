@@ -7,9 +7,6 @@ use super::view::View;
 use crate::infer::state::least_usage;
 use crate::workers::Workers;
 
-/// Deletions after which W is fitted again.
-const ASCEND_EVERY: usize = 1;
-
 /// Columns handled between two looks at whether a deletion is hopeless.
 const BATCH: usize = 32;
 
@@ -133,7 +130,6 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
     order.sort_by_key(|&k| (usage[k], k));
     let mut left = usage.iter().filter(|m| **m > 0).count();
     let mut curvature = None;
-    let mut deleted = 0;
     for k in order {
         if usage[k] == 0 || left < 2 {
             continue;
@@ -149,10 +145,7 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
             }
             usage = model.usage();
             left = usage.iter().filter(|m| **m > 0).count();
-            deleted += 1;
-            if deleted % ASCEND_EVERY == 0 {
-                model.ascend(view, 1, workers);
-            }
+            model.ascend(view, 1, workers);
             curvature = None;
         }
     }
@@ -161,6 +154,9 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
 
 /// A loss above this is not worth a second look.
 const SECOND_LOOK: f64 = 3000.0;
+
+/// The nats a parameter that a second look must gain: below, the bound of a weak component is not to be trusted.
+const UNCERTAIN: f64 = 2.0;
 
 /// Second looks that may fail in a row.
 const FAILED_LOOKS: usize = 4;
@@ -195,8 +191,8 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
         remask_columns(&mut without, view, &touched, workers);
         without.ascend(view, 3, workers);
         let after = corrected_bound(&without, view, workers);
-        // The bound of a weak component is uncertain by about a nat for each of its parameters: then it stays.
-        let uncertain = (model.features + usage[k]) as f64;
+        // Where the bound is not sure enough the component stays.
+        let uncertain = UNCERTAIN * (model.features + usage[k]) as f64;
         if after > bound + uncertain {
             (*model, bound, failed) = (without, after, 0);
         } else {

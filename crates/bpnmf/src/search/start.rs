@@ -163,3 +163,23 @@ pub(super) fn model(
     model.drop_empty();
     model
 }
+
+/// A model must explain something: if nothing is left, the mean column, on wherever there are counts.
+pub(super) fn at_least_one(model: &mut Model, view: &View, workers: &Workers) {
+    if model.components() > 0 {
+        return;
+    }
+    let mut row = vec![0.0; view.features];
+    for column in &view.columns {
+        column.scatter(&mut row, &column.x, 1.0);
+    }
+    let on: Vec<usize> = (0..view.columns.len()).filter(|&t| view.columns[t].total > 0.0).collect();
+    let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());
+    let rate = b + on.len() as f64;
+    model.push(row.into_iter().map(|x| a + x), rate);
+    model.settle(workers);
+    for t in on {
+        let part = Part::new(0, c + view.columns[t].total, d + model.sum[0]);
+        model.parts[t].push(part);
+    }
+}
