@@ -1,6 +1,6 @@
 //! New components from what the present ones leave unexplained.
 
-use super::model::{Model, Part};
+use super::model::{Model, Part, insert};
 use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
 use super::view::{Column, View};
@@ -37,8 +37,11 @@ pub(super) fn expected(model: &Model, parts: &[Part]) -> Vec<f64> {
 
 /// Adds up to `count` components found in the excess, and says how many.
 pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, workers: &Workers) -> usize {
+    if count == 0 {
+        return 0;
+    }
     let excess = excess(model, view, workers);
-    if excess.total <= 0.0 || count == 0 {
+    if excess.total <= 0.0 {
         return 0;
     }
     let features = model.features;
@@ -139,9 +142,7 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
             model.push(shapes.into_iter(), rate)
         };
         for &i in on {
-            let parts = &mut model.parts[columns[i].0];
-            let at = parts.partition_point(|other| other.k < place);
-            parts.insert(at, Part::new(place, c + counts(i), d + mean));
+            insert(&mut model.parts[columns[i].0], Part::new(place, c + counts(i), d + mean));
         }
     }
 }
@@ -161,8 +162,7 @@ pub(super) fn halve_largest(model: &mut Model, workers: &Workers) {
         for &(t, part) in half {
             for (k, share) in [(largest, of), (new, 1.0 - of)] {
                 model.parts[t].retain(|part| part.k != k);
-                let at = model.parts[t].partition_point(|other| other.k < k);
-                model.parts[t].insert(at, Part::new(k, part.shape * share, part.rate));
+                insert(&mut model.parts[t], Part::new(k, part.shape * share, part.rate));
             }
         }
     }

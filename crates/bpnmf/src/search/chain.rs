@@ -2,7 +2,7 @@
 //! kept or dropped here, and the prior is learned from draws that have weak activations in them.
 
 use super::hyper::from_draw;
-use super::model::{Model, Part};
+use super::model::{Model, Part, with_numbers};
 use super::view::View;
 use crate::counts::Counts;
 use crate::infer::activations::Activations;
@@ -10,7 +10,6 @@ use crate::infer::dictionary::{Dictionary, stored};
 use crate::infer::mask::Odds;
 use crate::infer::state::{Averages, Variational};
 use crate::infer::{Batch, Engine, Gibbs, Init, State};
-use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
 use crate::workers::Workers;
 
@@ -110,7 +109,7 @@ pub(super) fn settle(
         if sweep % LEARN_EVERY == 0
             && let Some(numbers) = from_draw(&state, counts.observations())
         {
-            prior = with(&prior, numbers);
+            prior = with_numbers(&prior, numbers);
             if 2 * sweep > sweeps {
                 learned.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number.ln());
                 looks += 1.0;
@@ -120,16 +119,10 @@ pub(super) fn settle(
             break;
         }
     }
-    model.prior = if looks > 0.0 { with(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
+    model.prior =
+        if looks > 0.0 { with_numbers(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
     read(model, &state, workers);
     model.ascend(view, 3, workers);
-}
-
-fn with(prior: &CheckedPrior, [a, b, c, d]: [f64; 4]) -> CheckedPrior {
-    let within = |value: f64| value.clamp(1e-6, 1e9);
-    Prior { a: within(a), b: within(b), c: within(c), d: within(d), ..prior.get() }
-        .check()
-        .expect("clamped into the range of a prior")
 }
 
 /// W, H and S of a state as a model.

@@ -24,21 +24,27 @@ pub(super) struct Curvature {
 
 /// The bound with what is given back.
 pub(super) fn corrected_bound(model: &Model, view: &View, workers: &Workers) -> f64 {
-    let mut curvature = Curvature { once: vec![0.0; model.shape.len()], twice: vec![0.0; model.shape.len()] };
-    let columns = model.parts.iter().enumerate();
-    let h: f64 = columns.map(|(t, parts)| curvature.add_column(model, view, t, parts, 1.0)).sum();
+    let (curvature, h) = Curvature::with_h(model, view);
     let entries = curvature.once.iter().zip(&curvature.twice);
     let w: f64 = entries.map(|(once, twice)| given_back(model.prior.a(), *once, *twice)).sum();
     model.bound(view, workers) + w + h
 }
 
 impl Curvature {
+    fn zero(model: &Model) -> Self {
+        Self { once: vec![0.0; model.shape.len()], twice: vec![0.0; model.shape.len()] }
+    }
+
     pub(super) fn of(model: &Model, view: &View) -> Self {
-        let mut curvature = Self { once: vec![0.0; model.shape.len()], twice: vec![0.0; model.shape.len()] };
-        for t in 0..model.observations() {
-            curvature.add_column(model, view, t, &model.parts[t], 1.0);
-        }
-        curvature
+        Self::with_h(model, view).0
+    }
+
+    /// That of W, and what is given back for all h.
+    fn with_h(model: &Model, view: &View) -> (Self, f64) {
+        let mut curvature = Self::zero(model);
+        let columns = model.parts.iter().enumerate();
+        let h = columns.map(|(t, parts)| curvature.add_column(model, view, t, parts, 1.0)).sum();
+        (curvature, h)
     }
 
     /// Adds a column explained by `parts`, `sign` times; returns what is given back for its h.
@@ -67,7 +73,7 @@ impl Curvature {
 
     /// How much less is given back when `k` goes and `columns` are explained anew. Positive is a loss.
     pub(super) fn lost(&self, model: &Model, view: &View, k: usize, columns: &[(usize, Vec<Part>)]) -> f64 {
-        let mut change = Self { once: vec![0.0; model.shape.len()], twice: vec![0.0; model.shape.len()] };
+        let mut change = Self::zero(model);
         let mut lost = 0.0;
         for (t, parts) in columns {
             lost += change.add_column(model, view, *t, &model.parts[*t], -1.0);

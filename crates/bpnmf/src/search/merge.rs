@@ -1,7 +1,7 @@
 //! Two components become one when that raises the bound: the counts of both, pooled.
 
 use super::kernels::{add_scaled, dot, sum_x_ln};
-use super::model::{Model, Part, geometric, kl_gamma};
+use super::model::{Model, Part, geometric, insert, kl_gamma};
 use super::view::View;
 use crate::workers::Workers;
 
@@ -154,8 +154,7 @@ fn apply(model: &mut Model, i: usize, j: usize, union: Union, workers: &Workers)
     for (t, part) in union.parts {
         let parts = &mut model.parts[t];
         parts.retain(|part| part.k != i && part.k != j);
-        let at = parts.partition_point(|other| other.k < i);
-        parts.insert(at, part);
+        insert(parts, part);
     }
     model.settle(workers);
 }

@@ -88,9 +88,9 @@ pub struct Discovery {
     pub dispersion: Dispersion,
     /// The prior, its shapes and scales learned from the data.
     pub prior: CheckedPrior,
-    /// The number of components at coarser and finer resolutions, coarsest first. A plateau is what to trust.
+    /// The number of components at this resolution and at coarser ones, coarsest first. A plateau is what to trust.
     pub path: Vec<Resolution>,
-    /// Whether [`Search::components`] was obeyed.
+    /// [`Search::components`], if that many were asked for.
     pub forced: Option<usize>,
     /// Seconds the search took.
     pub seconds: f64,
@@ -389,16 +389,7 @@ pub(crate) fn evidence(
         return evidence;
     }
     let view = View::new(counts);
-    let mut model = Model {
-        simd: workers.simd,
-        features,
-        prior: *prior,
-        shape: Vec::new(),
-        rate: Vec::new(),
-        geometric: Vec::new(),
-        sum: Vec::new(),
-        parts: Vec::new(),
-    };
+    let mut model = Model::empty(workers.simd, features, counts.observations(), *prior);
     chain::fill(
         &mut model,
         components,

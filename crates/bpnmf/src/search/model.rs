@@ -46,6 +46,18 @@ pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64) -> f64 {
         + shape * (b - rate) / rate
 }
 
+/// Puts a part in its place among those of a column.
+pub(super) fn insert(parts: &mut Vec<Part>, part: Part) {
+    let at = parts.partition_point(|other| other.k < part.k);
+    parts.insert(at, part);
+}
+
+/// The prior with other a, b, c and d, brought into its range.
+pub(super) fn with_numbers(prior: &CheckedPrior, numbers: [f64; 4]) -> CheckedPrior {
+    let [a, b, c, d] = numbers.map(|value| value.clamp(1e-6, 1e9));
+    Prior { a, b, c, d, ..prior.get() }.check().expect("clamped into the range of a prior")
+}
+
 /// q(W), q(H) and the mask.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
@@ -65,6 +77,20 @@ pub(super) struct Model {
 }
 
 impl Model {
+    /// No component yet.
+    pub(super) fn empty(simd: Simd, features: usize, observations: usize, prior: CheckedPrior) -> Self {
+        Self {
+            simd,
+            features,
+            prior,
+            shape: Vec::new(),
+            rate: Vec::new(),
+            geometric: Vec::new(),
+            sum: Vec::new(),
+            parts: vec![Vec::new(); observations],
+        }
+    }
+
     pub(super) fn components(&self) -> usize {
         self.rate.len()
     }
@@ -103,9 +129,14 @@ impl Model {
 
     /// Changes the prior's a, b, c and d.
     pub(super) fn set_prior(&mut self, a: f64, b: f64, c: f64, d: f64) {
-        let within = |value: f64| value.clamp(1e-6, 1e9);
-        let prior = Prior { a: within(a), b: within(b), c: within(c), d: within(d), ..self.prior.get() };
-        self.prior = prior.check().expect("clamped into the range of a prior");
+        self.prior = with_numbers(&self.prior, [a, b, c, d]);
+    }
+
+    /// Puts other parts in the given columns.
+    pub(super) fn replace(&mut self, columns: Vec<(usize, Vec<Part>)>) {
+        for (t, parts) in columns {
+            self.parts[t] = parts;
+        }
     }
 
     /// Brings `geometric` and `sum` up to date with the shapes and rates.

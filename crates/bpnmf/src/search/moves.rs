@@ -38,9 +38,7 @@ pub(super) fn remask_columns(model: &mut Model, view: &View, columns: &[usize], 
         pursue(model, &view.columns[t], &mut parts, &log_odds, None, &mut Buffers::default());
         parts
     });
-    for (&t, parts) in columns.iter().zip(explained) {
-        model.parts[t] = parts;
-    }
+    model.replace(columns.iter().copied().zip(explained).collect());
 }
 
 /// A component gone and its columns explained by the others.
@@ -140,9 +138,7 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
         }
         let curvature_now = curvature.get_or_insert_with(|| Curvature::of(model, view));
         if gain > curvature_now.lost(model, view, k, &columns) {
-            for (t, parts) in columns {
-                model.parts[t] = parts;
-            }
+            model.replace(columns);
             usage = model.usage();
             left = usage.iter().filter(|m| **m > 0).count();
             model.ascend(view, 1, workers);
@@ -184,9 +180,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
         let mut without = model.clone();
         let columns = deletion(model, view, k, &usage, f64::INFINITY, workers).columns;
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
-        for (t, parts) in columns {
-            without.parts[t] = parts;
-        }
+        without.replace(columns);
         without.ascend(view, 3, workers);
         remask_columns(&mut without, view, &touched, workers);
         without.ascend(view, 3, workers);
@@ -208,9 +202,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
 /// Deletes a component whatever it costs.
 pub(super) fn delete(model: &mut Model, view: &View, k: usize, workers: &Workers) {
     let deletion = deletion(model, view, k, &model.usage(), f64::INFINITY, workers);
-    for (t, parts) in deletion.columns {
-        model.parts[t] = parts;
-    }
+    model.replace(deletion.columns);
     model.drop_empty();
     model.ascend(view, 3, workers);
 }

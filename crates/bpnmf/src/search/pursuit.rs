@@ -1,7 +1,7 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
 use super::kernels::{TINY, add_scaled, claimed, dot, gain, loss, ratios, without};
-use super::model::{Model, Part, geometric, kl_gamma};
+use super::model::{Model, Part, geometric, insert, kl_gamma};
 use super::view::Column;
 use crate::special::ln;
 
@@ -37,8 +37,7 @@ pub(super) fn pursue(
         if let Some(part) = best_addition(model, column, parts, log_odds, banned, buffers) {
             let row = column.gather(model.row(part.k), &mut buffers.row);
             add_scaled(model.simd, &mut buffers.field, row, part.geometric);
-            let at = parts.partition_point(|other| other.k < part.k);
-            parts.insert(at, part);
+            insert(parts, part);
         } else if let Some(at) = best_removal(model, column, parts, log_odds, buffers) {
             parts.remove(at);
             model.field(column, parts, &mut buffers.field, &mut buffers.row);

@@ -49,10 +49,10 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
         }
         let mut target = stream.uniform() * deviance.iter().sum::<f64>();
         let mut pick = 0;
-        for (t, column) in view.columns.iter().enumerate().filter(|(_, column)| column.total > 0.0) {
+        for (t, _) in view.columns.iter().enumerate().filter(|(_, column)| column.total > 0.0) {
             pick = t;
             target -= deviance[t];
-            if target <= 0.0 && column.total > 0.0 {
+            if target <= 0.0 {
                 break;
             }
         }
@@ -121,16 +121,7 @@ pub(super) fn model(
 ) -> Model {
     let features = view.features;
     let components = factors.w.len() / features;
-    let mut model = Model {
-        simd,
-        features,
-        prior,
-        shape: Vec::new(),
-        rate: Vec::new(),
-        geometric: Vec::new(),
-        sum: Vec::new(),
-        parts: vec![Vec::new(); view.columns.len()],
-    };
+    let mut model = Model::empty(simd, features, view.columns.len(), prior);
     let mut scales = Vec::with_capacity(components);
     let mut lists = Vec::with_capacity(components);
     for k in 0..components {
