@@ -41,6 +41,16 @@ pub enum Error {
         /// Samples a second.
         rate: u32,
     },
+    /// The resampling library refused.
+    #[error("cannot go from {from} to {to} samples a second: {reason}")]
+    Resample {
+        /// The rate of the sound.
+        from: u32,
+        /// The rate asked for.
+        to: u32,
+        /// What the library said.
+        reason: String,
+    },
     /// A sample that is no number was to be written.
     #[error("{}: sample {sample} is {value}: samples must be finite, nothing was written", path.display())]
     NotFinite {
@@ -62,7 +72,7 @@ pub enum Error {
 }
 
 /// The highest rate that is resampled to or from.
-pub(crate) const MAX_RATE: u32 = 10_000_000;
+pub(crate) const MAX_RATE: u32 = 1_000_000;
 
 /// What is wrong with the contents of a recording.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -3,6 +3,7 @@
 mod decode;
 mod error;
 mod overlap;
+mod resample;
 mod sound;
 mod stft;
 pub mod wav;
@@ -10,5 +11,6 @@ pub mod wav;
 pub use decode::{Channel, read};
 pub use error::{Error, Fault};
 pub use realfft::num_complex::Complex;
+pub use resample::resample;
 pub use sound::Sound;
 pub use stft::Stft;
