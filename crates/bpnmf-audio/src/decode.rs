@@ -1,7 +1,7 @@
 //! Recordings in: wav, flac, mp3, ogg vorbis and aiff to one channel of samples. Knows nothing of what they are for.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use symphonia::core::audio::GenericAudioBufferRef;
@@ -45,6 +45,14 @@ const MP3_SLACK: u64 = 2 * 1152;
 /// ```
 pub fn read(path: &Path, channel: Channel) -> Result<Sound, Error> {
     check(path)?;
+    // Damage that the decoding library did not think of makes it panic: that is no reason to take the program down.
+    std::panic::catch_unwind(|| read_known(path, channel)).unwrap_or_else(|_| {
+        let reason = "the decoder gave up".to_owned();
+        Err(Fault::Damaged { sample: 0, reason }.of(path))
+    })
+}
+
+fn read_known(path: &Path, channel: Channel) -> Result<Sound, Error> {
     let mut reader = probe(path, Box::new(open(path)?))?;
     if audio_of(path, reader.as_ref())?.1.codec == CODEC_ID_MP3 {
         // With a file that can seek, the length of an mp3 without a header of its own is guessed, and its end cut off
@@ -85,6 +93,7 @@ fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatRead
     let (format, meta) = (FormatOptions::default(), MetadataOptions::default());
     symphonia::default::get_probe().probe(&Hint::new(), stream, format, meta).map_err(|error| match error {
         Decoder::IoError(source) if source.kind() != io::ErrorKind::UnexpectedEof => unreadable(path, source),
+        Decoder::IoError(_) if begins_well(path) => Fault::BrokenOff { found: 0 }.of(path),
         Decoder::IoError(_) => Fault::UnknownFormat.of(path),
         // Only its words tell who gave up: the search for a format, or the reader of the one that was found.
         Decoder::Unsupported(text) if text.starts_with("core") => Fault::UnknownFormat.of(path),
@@ -94,6 +103,20 @@ fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatRead
         }
         other => Fault::BadHeader { reason: reason(&other) }.of(path),
     })
+}
+
+/// Whether the first bytes are those of a format with such bytes: mp3 has none.
+fn begins_well(path: &Path) -> bool {
+    let mut start = [0; 12];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    let (form, kind) = (&start[..4], &start[8..]);
+    read.is_ok()
+        && match form {
+            b"fLaC" | b"OggS" => true,
+            b"RIFF" => kind == b"WAVE",
+            b"FORM" => kind == b"AIFF" || kind == b"AIFC",
+            _ => false,
+        }
 }
 
 /// The first track with sound, and its coding.
