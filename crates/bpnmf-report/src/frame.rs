@@ -21,12 +21,17 @@ impl Axis {
         Self { title: title.to_owned(), ticks }
     }
 
+    /// Whole numbers alone.
+    pub(crate) fn whole(mut self) -> Self {
+        self.ticks.retain(|(_, text)| !text.contains('.') || text.contains(' '));
+        self
+    }
+
     /// Cells with numbers from 0, each tick in the middle of its cell.
     pub(crate) fn cells(title: &str, count: usize, most: usize) -> Self {
-        let whole = |number: &f64| number.fract() == 0.0;
-        let numbers = round_numbers(0.0, count.saturating_sub(1) as f64, most).into_iter().filter(whole);
+        let numbers = round_numbers(0.0, count.saturating_sub(1) as f64, most).into_iter();
         let ticks = numbers.map(|number| ((number + 0.5) / count.max(1) as f64, compact(number)));
-        Self { title: title.to_owned(), ticks: ticks.collect() }
+        Self { title: title.to_owned(), ticks: ticks.collect() }.whole()
     }
 
     /// Cells with names if there are few, with numbers if not.
@@ -122,7 +127,7 @@ pub(crate) fn framed(picture: &str, x: &Axis, y: &Axis, height: Height) -> Strin
 /// A figure: what it is, the picture, and a sentence about how to read it. `body` and `about` are HTML.
 pub(crate) fn figure(title: &str, body: &str, about: &str) -> String {
     let about = if about.is_empty() { String::new() } else { format!("<p>{about}</p>") };
-    format!("<figure><figcaption><b>{}</b>{about}</figcaption>{body}</figure>\n", escaped(title))
+    format!("<figure><figcaption><b>{}</b>{about}</figcaption><div>{body}</div></figure>\n", escaped(title))
 }
 
 #[cfg(test)]

@@ -11,21 +11,23 @@ pub(crate) struct Side {
     entries: usize,
     /// Pixel i covers the entries from `edges[i]` to `edges[i + 1]`; entry e reaches from e to e + 1.
     edges: Vec<f64>,
+    /// The entries of every pixel, if they are whole.
+    block: Option<usize>,
 }
 
 impl Side {
-    /// One pixel an entry, or `most` pixels of whole entries if there are more.
+    /// At most `most` pixels of one entry each, or of two, or of three, ...
     pub(crate) fn even(entries: usize, most: usize) -> Self {
-        let pixels = entries.min(most);
-        let edges = (0..=pixels).map(|i| (i as u128 * entries as u128 / pixels.max(1) as u128) as f64);
-        Self { entries, edges: edges.collect() }
+        let size = entries.div_ceil(most).max(1);
+        let edges = (0..=entries.div_ceil(size)).map(|i| (i * size).min(entries) as f64);
+        Self { entries, edges: edges.collect(), block: Some(size) }
     }
 
     /// `pixels` pixels of equal ratio from the position `first` to the end; position e is the centre of entry e.
     pub(crate) fn logarithmic(entries: usize, pixels: usize, first: f64) -> Self {
         let ratio = (entries as f64 - 0.5) / first;
         let edge = |i: usize| (first * ratio.powf(i as f64 / pixels as f64) + 0.5).min(entries as f64);
-        Self { entries, edges: (0..=pixels).map(edge).collect() }
+        Self { entries, edges: (0..=pixels).map(edge).collect(), block: None }
     }
 
     pub(crate) fn pixels(&self) -> usize {
@@ -54,13 +56,18 @@ impl Side {
         (0..self.pixels()).map(largest).collect()
     }
 
-    /// For every entry the pixels it is in, and its share of them.
-    fn places(&self) -> Vec<Vec<(usize, f64)>> {
-        let mut places = vec![Vec::new(); self.entries];
-        for pixel in 0..self.pixels() {
-            self.covered(pixel).for_each(|(entry, share)| places[entry].push((pixel, share)));
-        }
-        places
+    /// The pixels that an entry is in, and its share of each.
+    fn places(&self, entry: usize) -> impl Iterator<Item = (usize, f64)> + use<'_> {
+        let (from, to) = (entry as f64, entry as f64 + 1.0);
+        let first = match self.block {
+            Some(block) => entry / block,
+            None => self.edges.partition_point(|edge| *edge <= from).saturating_sub(1),
+        };
+        let pixels = self.edges[first..].windows(2).enumerate().take_while(move |(_, edges)| edges[0] < to);
+        pixels.map(move |(i, edges)| {
+            let overlap = edges[1].min(to) - edges[0].max(from);
+            (first + i, overlap.max(0.0) / (edges[1] - edges[0]))
+        })
     }
 }
 
@@ -76,21 +83,21 @@ impl Grid {
     /// The data, by what is not zero.
     pub(crate) fn of_data(data: Data<'_>, rows: &Side, columns: &Side) -> Self {
         let (height, width) = (rows.pixels(), columns.pixels());
-        let (down, across) = (rows.places(), columns.places());
         let mut values = vec![0.0; height * width];
-        let mut add = |f: usize, t: usize, value: f64| {
-            for &(i, of_row) in &down[f] {
-                for &(j, of_column) in &across[t] {
-                    values[i * width + j] += value * of_row * of_column;
-                }
-            }
-        };
         for t in 0..columns.entries {
+            let across: Vec<(usize, f64)> = columns.places(t).collect();
+            let mut add = |f: usize, value: f64| {
+                for (i, of_row) in rows.places(f) {
+                    for &(j, of_column) in &across {
+                        values[i * width + j] += value * of_row * of_column;
+                    }
+                }
+            };
             match data {
-                Data::Counts(counts) => counts.column(t).positive().for_each(|(f, value)| add(f, t, value)),
+                Data::Counts(counts) => counts.column(t).positive().for_each(|(f, value)| add(f, value)),
                 Data::Dense(all) => {
                     let column = &all[t * rows.entries..][..rows.entries];
-                    column.iter().enumerate().for_each(|(f, &value)| add(f, t, f64::from(value)));
+                    column.iter().enumerate().for_each(|(f, &value)| add(f, f64::from(value)));
                 }
             }
         }
@@ -141,6 +148,17 @@ impl Grid {
         Self { rows: parts.pixels(), columns: columns.pixels(), values }
     }
 
+    /// Every pixel `down` times in its column and `across` times in its row.
+    pub(crate) fn enlarged(self, down: usize, across: usize) -> Self {
+        let mut values = Vec::with_capacity(self.values.len() * down * across);
+        for row in self.values.chunks(self.columns.max(1)) {
+            for _ in 0..down {
+                values.extend(row.iter().flat_map(|&value| std::iter::repeat_n(value, across)));
+            }
+        }
+        Self { rows: self.rows * down, columns: self.columns * across, values }
+    }
+
     /// Upside down.
     pub(crate) fn flipped(mut self) -> Self {
         let rows = self.values.chunks(self.columns.max(1)).rev();
@@ -158,11 +176,11 @@ mod tests {
     fn every_entry_falls_on_exactly_one_pixel_of_an_even_side() {
         for (entries, most) in [(1, 5), (5, 5), (7, 3), (1000, 7)] {
             let side = Side::even(entries, most);
-            assert_eq!(side.pixels(), entries.min(most));
-            assert!(side.places().iter().all(|places| places.len() == 1));
+            assert!(side.pixels() <= most);
+            assert!((0..entries).all(|entry| side.places(entry).count() == 1));
         }
         assert_eq!(Side::even(0, 5).pixels(), 0);
-        assert_eq!(Side::even(7, 3).means(|e| e as f64), [0.5, 2.5, 5.0]);
+        assert_eq!(Side::even(7, 4).means(|e| e as f64), [0.5, 2.5, 4.5, 6.0]);
     }
 
     #[test]
@@ -172,8 +190,13 @@ mod tests {
             let total: f64 = side.covered(pixel).map(|(_, share)| share).sum();
             assert!((total - 1.0).abs() < 1e-9, "{pixel}: {total}");
         }
-        assert!(!side.places()[512].is_empty());
-        assert!(side.places()[1].is_empty(), "below the first position");
+        let mut total = 0.0;
+        for entry in 0..513 {
+            total += side.places(entry).map(|(_, share)| share).sum::<f64>();
+        }
+        assert!((total - 300.0).abs() < 1e-9, "both ways the same: {total}");
+        assert!(side.places(512).map(|at| at.1).sum::<f64>() > 0.0);
+        assert_eq!(side.places(1).map(|at| at.1).sum::<f64>(), 0.0, "below the first position");
     }
 
     #[test]

@@ -47,9 +47,9 @@ pub fn html(report: &Report<'_>) -> String {
     );
     page += &headline(report);
     page += "</header>\n<main>\n";
+    page += &listening.section;
     page += &sureness(report);
     page += &pictures::section(report);
-    page += &listening.section;
     page += &parts::section(report, listening.plays);
     page += &course(report);
     page += "</main>\n";
@@ -163,7 +163,7 @@ fn resolutions(report: &Report<'_>) -> String {
     let x = Axis::given("resolution: number of parts", path.iter().enumerate().map(tick).collect());
     figure(
         "Number of parts when the data are read more coarsely",
-        &framed(&bars, &x, &Axis::numbers("parts", 0.0, most * 1.08, 4), Height::Low),
+        &framed(&bars, &x, &Axis::numbers("parts", 0.0, most * 1.08, 4).whole(), Height::Low),
         "A plateau is what to trust: a number that stays when the data are read at a fraction of their resolution. \
          Where it keeps growing to the right, finer reading keeps finding finer parts.",
     )
@@ -239,5 +239,6 @@ fn curve(report: &Report<'_>, title: &str, unit: &str, about: &str, value: &dyn 
     };
     let picture = chart::curves(&curves, shaded.min(1.0), title);
     let (x, y) = (Axis::numbers("iteration", 0.0, last, 5), Axis::numbers(unit, bottom, top, 4));
+    let y = if unit == "parts" { y.whole() } else { y };
     figure(title, &framed(&picture, &x, &y, Height::Low), &format!("{about}{chains}"))
 }

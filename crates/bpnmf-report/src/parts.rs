@@ -13,6 +13,9 @@ const MOST_PARTS: usize = 60;
 /// Features that are named for each.
 const MOST_FEATURES: usize = 7;
 
+/// Observations that are named for each.
+const MOST_OBSERVATIONS: usize = 3;
+
 /// Peaks of a spectrum that are named.
 const MOST_PEAKS: usize = 4;
 
@@ -74,6 +77,7 @@ fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
         None => features(report, k),
     };
     html += &times(report, k);
+    html += &strongest(report, k);
     if plays {
         let _ = write!(html, "<audio controls data-part=\"{k}\" aria-label=\"Part {k}\"></audio>");
     }
@@ -100,7 +104,7 @@ fn features(report: &Report<'_>, k: usize) -> String {
     let mut html = "<ol class=\"features\">".to_owned();
     for f in order {
         let weight = model.weight(f, k);
-        let name = report.feature_names.map_or_else(|| f.to_string(), |names| names[f].clone());
+        let name = report.feature_names.map_or_else(|| format!("feature {f}"), |names| names[f].clone());
         let _ = write!(
             html,
             "<li><span title=\"{}\">{}</span><s><b style=\"width:{:.0}%\"></b></s><em>{}</em></li>",
@@ -176,6 +180,19 @@ fn times(report: &Report<'_>, k: usize) -> String {
         chart::area(&heights, "area", "how strongly it is on"),
         chart::area(&sure, "surely", "how sure it is that it is on")
     )
+}
+
+/// The observations in which the part is strongest, if they have names.
+fn strongest(report: &Report<'_>, k: usize) -> String {
+    let Some(names) = report.observation_names else {
+        return String::new();
+    };
+    let activation = report.model.activation(k);
+    let mut order: Vec<usize> = (0..activation.len()).filter(|&t| activation[t] > 0.0).collect();
+    order.sort_by(|&i, &j| activation[j].total_cmp(&activation[i]).then(i.cmp(&j)));
+    order.truncate(MOST_OBSERVATIONS);
+    let names: Vec<String> = order.into_iter().map(|t| escaped(&shortened(&names[t], 24))).collect();
+    format!("<p class=\"where\">strongest in {}</p>", names.join(", "))
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ use crate::frame::{Axis, Height, figure, framed};
 use crate::grid::{Grid, Side};
 use crate::picture::{self, Scale};
 use crate::report::{Report, SoundPage};
-use crate::text::{compact, grouped, percent, plural};
+use crate::text::{compact, grouped};
 
 /// The most pixels of a picture.
-const MOST_COLUMNS: usize = 900;
+const MOST_COLUMNS: usize = 1200;
 const MOST_ROWS: usize = 320;
 
 /// The most pixels for parts.
@@ -20,7 +20,8 @@ const FREQUENCY_ROWS: usize = 260;
 /// The lowest frequency that is shown, in Hz.
 const LOWEST: f64 = 50.0;
 
-/// Fewer pixels than this are shown as squares.
+/// Pictures with fewer pixels than this on both sides are shown as squares, on one side they are enlarged: smoothing must
+/// not run the rows of two parts into one.
 const FEW: usize = 300;
 
 /// The first position of a logarithmic frequency axis, in bins.
@@ -70,9 +71,18 @@ pub(crate) fn observation_axis(report: &Report<'_>) -> Axis {
 
 /// An image of a grid; `what` is plain words.
 fn image(grid: Grid, scale: &Scale, upwards: bool, what: &str) -> String {
-    let few = if grid.rows < FEW && grid.columns < FEW { " class=\"few\"" } else { "" };
+    let small = grid.rows < FEW && grid.columns < FEW;
+    let few = if small { " class=\"few\"" } else { "" };
     let grid = if upwards { grid.flipped() } else { grid };
+    let times = |pixels: usize| if small { 1 } else { FEW.div_ceil(pixels.max(1)) };
+    let (down, across) = (times(grid.rows), times(grid.columns));
+    let grid = grid.enlarged(down, across);
     format!("<img{few} alt=\"{what}\" src=\"{}\">", picture::address(&grid, scale))
+}
+
+/// A number to two digits.
+fn rounded(number: f64) -> f64 {
+    format!("{number:.1e}").parse().unwrap_or(number)
 }
 
 /// What the colours mean.
@@ -81,14 +91,13 @@ fn legend(scale: &Scale, unit: &str) -> String {
     let marks: String = [0.25, 0.5, 0.75]
         .into_iter()
         .map(|place| {
-            let value = scale.value(place);
-            format!("<i style=\"left:{}%\">{}</i>", 100.0 * place, compact(value))
+            format!("<i style=\"left:{}%\">{}</i>", 100.0 * place, compact(rounded(scale.value(place))))
         })
         .collect();
     format!(
         "<div class=\"legend\"><span>{unit}</span><div class=\"scale\"><div class=\"ramp\"></div>\
          <i class=\"a\" style=\"left:0\">0</i>{marks}<i class=\"z\" style=\"left:100%\">{more}{}</i></div></div>\n",
-        compact(scale.top)
+        compact(rounded(scale.top))
     )
 }
 
@@ -157,17 +166,9 @@ fn parts(report: &Report<'_>, rows: &Side, columns: &Side) -> String {
         &Axis::cells("part", number, 8).reversed(),
         Height::Tall,
     );
-    let pi = chart::bars(model.pi, |_| true, "pi of every part");
-    let pi = framed(&pi, &Axis::cells("part", number, 8), &Axis::numbers("pi", 0.0, 1.0, 4), Height::Low);
-    let largest = model.share.first().copied().unwrap_or(0.0);
     format!(
-        "<section>\n<h2>The parts</h2>\n<p>{} the largest share of the whole; it makes up {}.</p>\n\
-         <div class=\"paper\">\n{}{}</div>\n{}</section>\n",
-        match number {
-            1 => "There is one part, with".to_owned(),
-            _ => format!("{} in order of size: part 0 has", plural(number, "part", "parts")),
-        },
-        percent(largest),
+        "<section>\n<h2>The parts</h2>\n<div class=\"paper\">\n{}{}</div>\n<div class=\"pair\">\n{}{}</div>\n\
+         </section>\n",
         figure(sound_like, &left, "The dictionary W: one column a part, each over its own largest value."),
         figure(
             when,
@@ -175,9 +176,23 @@ fn parts(report: &Report<'_>, rows: &Side, columns: &Side) -> String {
             "The masked activations H S: one row a part. Dark means off."
         ),
         figure(
+            "How large each part is",
+            &bars(model.share, "%", 100.0, "share of every part"),
+            "Its share of the whole. Parts are numbered from 0, the largest first."
+        ),
+        figure(
             "How often each part is on",
-            &pi,
-            "The estimate of pi: the probability that a part is on in an observation."
+            &bars(model.pi, "pi", 1.0, "pi of every part"),
+            "The estimate of pi: the probability that a part is on at any one place."
         ),
     )
+}
+
+/// A bar a part, named in units of `one`.
+fn bars(values: &[f64], unit: &str, one: f64, label: &str) -> String {
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let top = (1.08 * most).clamp(1e-3, 1.0);
+    let heights: Vec<f64> = values.iter().map(|value| value / top).collect();
+    let (x, y) = (Axis::cells("part", values.len(), 8), Axis::numbers(unit, 0.0, one * top, 4));
+    framed(&chart::bars(&heights, |_| true, label), &x, &y, Height::Low)
 }

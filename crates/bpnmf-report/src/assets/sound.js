@@ -100,7 +100,7 @@
   const hann = Float64Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos(2 * Math.PI * i / size));
   const re = new Float64Array(size), im = new Float64Array(size);
   const spectrumRe = new Float32Array(total * bins), spectrumIm = new Float32Array(total * bins);
-  const sums = new Float32Array(frames * bins); // W H
+  const sums = new Float64Array(frames * bins); // W H; as floats, small ones would vanish
   const empty = new Uint8Array(frames); // whether W H is 0 anywhere in the frame
   const cover = new Float32Array(samples.length); // the squares of all windows over a sample
 
