@@ -8,24 +8,23 @@ const WIDTH: usize = 300;
 /// The height of a drawing in its own units.
 const HEIGHT: f64 = 100.0;
 
-/// A drawing.
-fn drawing(inside: &str, width: usize, label: &str) -> String {
-    format!(
-        "<svg viewBox=\"0 0 {width} 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{label}\">{inside}</svg>"
-    )
-}
+/// The height of a small drawing: finer steps are not seen, and cost bytes.
+const SMALL: i64 = 50;
 
-/// Where a value from 0 to 1 is drawn.
-fn level(value: f64) -> i64 {
-    (HEIGHT * (1.0 - value.clamp(0.0, 1.0))).round() as i64
+/// A drawing.
+fn drawing(inside: &str, width: usize, height: i64, label: &str) -> String {
+    format!(
+        "<svg viewBox=\"0 0 {width} {height}\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{label}\">\
+         {inside}</svg>"
+    )
 }
 
 /// The outline of steps from 0 to 1, one a unit of width, closed along the bottom.
 fn outline(values: &[f64]) -> String {
-    let mut path = "M0 100".to_owned();
-    let (mut at, mut run) = (HEIGHT as i64, 0);
+    let mut path = format!("M0 {SMALL}");
+    let (mut at, mut run) = (SMALL, 0);
     for &value in values {
-        let next = level(value);
+        let next = SMALL - (SMALL as f64 * value.clamp(0.0, 1.0)).round() as i64;
         if next != at {
             if run > 0 {
                 let _ = write!(path, "h{run}");
@@ -35,14 +34,14 @@ fn outline(values: &[f64]) -> String {
         }
         run += 1;
     }
-    let _ = write!(path, "h{run}V100z");
+    let _ = write!(path, "h{run}V{SMALL}z");
     path
 }
 
-/// An area under `values`, from 0 to 1 each.
+/// A small area under `values`, from 0 to 1 each.
 pub(crate) fn area(values: &[f64], class: &str, label: &str) -> String {
     let path = format!("<path class=\"{class}\" d=\"{}\"/>", outline(values));
-    drawing(&path, values.len().max(1), label)
+    drawing(&path, values.len().max(1), SMALL, label)
 }
 
 /// Bars from 0 to 1, those for which `bright` says so brighter.
@@ -50,8 +49,7 @@ pub(crate) fn bars(values: &[f64], bright: impl Fn(usize) -> bool, label: &str) 
     let mut inside = String::new();
     for (i, &value) in values.iter().enumerate() {
         let class = if bright(i) { "on" } else { "off" };
-        let (top, value) = (level(value), value > 0.0);
-        let height = (100 - top).max(i64::from(value));
+        let height = ((HEIGHT * value.clamp(0.0, 1.0)).round() as i64).max(i64::from(value > 0.0));
         let _ = write!(
             inside,
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"8\" height=\"{height}\"/>",
@@ -59,7 +57,7 @@ pub(crate) fn bars(values: &[f64], bright: impl Fn(usize) -> bool, label: &str) 
             100 - height
         );
     }
-    drawing(&inside, 10 * values.len().max(1), label)
+    drawing(&inside, 10 * values.len().max(1), 100, label)
 }
 
 /// One curve: points with both coordinates from 0 to 1, and its class.
@@ -80,7 +78,7 @@ pub(crate) fn curves(curves: &[Curve], shaded: f64, label: &str) -> String {
         }
         inside.push_str("\"/>");
     }
-    drawing(&inside, WIDTH, label)
+    drawing(&inside, WIDTH, 100, label)
 }
 
 #[cfg(test)]
@@ -89,8 +87,8 @@ mod tests {
 
     #[test]
     fn equal_steps_are_drawn_as_one() {
-        assert_eq!(outline(&[0.0, 0.0, 1.0, 1.0, 0.5]), "M0 100h2v-100h2v50h1V100z");
-        assert_eq!(outline(&[]), "M0 100h0V100z");
+        assert_eq!(outline(&[0.0, 0.0, 1.0, 1.0, 0.5]), "M0 50h2v-50h2v25h1V50z");
+        assert_eq!(outline(&[]), "M0 50h0V50z");
         assert_eq!(outline(&[f64::NAN, 2.0]).matches("NaN").count(), 0);
     }
 

@@ -235,7 +235,7 @@ fn curve(report: &Report<'_>, title: &str, unit: &str, about: &str, value: &dyn 
     let shaded = shown.map_or(0.0, |trace| trace.burn_in as f64 / last);
     let chains = match report.traces.len() {
         0 | 1 => String::new(),
-        n => format!(" A curve for each of the {n} chains; the dark one is the one that is shown."),
+        n => format!(" A curve for each of the {n} chains; the strong one is of the model that is shown."),
     };
     let picture = chart::curves(&curves, shaded.min(1.0), title);
     let (x, y) = (Axis::numbers("iteration", 0.0, last, 5), Axis::numbers(unit, bottom, top, 4));

@@ -4,7 +4,7 @@ use crate::chart;
 use crate::grid::Side;
 use crate::pictures::{first_bin, frequencies};
 use crate::report::{Report, SoundPage};
-use crate::text::{compact, escaped, grouped, percent, plural, shortened, significant};
+use crate::text::{compact, escaped, grouped, percent, plural, shortened};
 use std::fmt::Write as _;
 
 /// Parts that are shown in detail.
@@ -23,7 +23,7 @@ const MOST_PEAKS: usize = 4;
 const LEAST_PEAK: f64 = 0.1;
 
 /// Steps of a small picture.
-const STEPS: usize = 140;
+const STEPS: usize = 120;
 
 /// Above this nobody cares how many nats exactly a part is worth.
 const MUCH_EVIDENCE: f64 = 1000.0;
@@ -41,9 +41,14 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
         }
         None => "",
     };
+    let pictures = match frequencies(report) {
+        Some(_) => "The first picture is its spectrum, the second one",
+        None => "The bars are its strongest features and their shares of it; the curve is",
+    };
     let mut html = format!(
-        "<section>\n<h2>Part by part</h2>\n<p>Share is how much of the whole a part makes up. The dark curve is how \
-         strongly it is on, the band below it how sure it is that it is on.{evidence}</p>\n<div class=\"cards\">\n"
+        "<section>\n<h2>Part by part</h2>\n<p>The percentage is how much of the whole a part makes up. {pictures} how \
+         strongly it is on; the grey band below it says how sure it is that it is on.{evidence}</p>\n\
+         <div class=\"cards\">\n"
     );
     for k in 0..number.min(MOST_PARTS) {
         html += &card(report, k, plays);
@@ -84,22 +89,38 @@ fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
     html + "</article>\n"
 }
 
+/// A number with the beginning of its unit: "50 ", "11 k".
+fn prefixed(number: f64) -> String {
+    let text = compact(number);
+    if text.contains(' ') { text } else { text + " " }
+}
+
 /// Evidence as people read it.
 fn nats(evidence: f64) -> String {
     match evidence {
         evidence if evidence > MUCH_EVIDENCE => format!("&gt; {}", grouped(MUCH_EVIDENCE as usize)),
+        evidence if evidence >= 0.0 => grouped(evidence.round() as usize),
         evidence => format!("{evidence:.0}"),
     }
+}
+
+/// The places of the largest values of `count`, largest first, at most `most` and none that is 0.
+fn largest(count: usize, most: usize, value: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).filter(|&i| value(i) > 0.0).collect();
+    let larger = |&i: &usize, &j: &usize| value(j).total_cmp(&value(i)).then(i.cmp(&j));
+    if places.len() > most {
+        places.select_nth_unstable_by(most, larger);
+        places.truncate(most);
+    }
+    places.sort_by(larger);
+    places
 }
 
 /// The strongest features, with how much of the part each one is.
 fn features(report: &Report<'_>, k: usize) -> String {
     let model = &report.model;
     let total: f64 = (0..model.features).map(|f| model.weight(f, k)).sum();
-    let mut order: Vec<usize> = (0..model.features).collect();
-    order.sort_by(|&i, &j| model.weight(j, k).total_cmp(&model.weight(i, k)).then(i.cmp(&j)));
-    order.truncate(MOST_FEATURES);
-    order.retain(|&f| model.weight(f, k) > 0.0);
+    let order = largest(model.features, MOST_FEATURES, |f| model.weight(f, k));
     let most = order.first().map_or(1.0, |&f| model.weight(f, k));
     let mut html = "<ol class=\"features\">".to_owned();
     for f in order {
@@ -131,10 +152,10 @@ fn spectrum(report: &Report<'_>, sound: &SoundPage<'_>, k: usize) -> String {
         peaks(&column).into_iter().map(|at| grouped((at * bin).round() as usize)).collect();
     let peaks = if peaks.is_empty() { String::new() } else { format!("peaks at {} Hz", peaks.join(", ")) };
     format!(
-        "<div class=\"small\">{}</div><div class=\"ends\"><span>{} Hz</span><span>{peaks}</span><span>{} Hz</span></div>",
+        "<div class=\"small\">{}</div><div class=\"ends\"><span>{}Hz</span><span>{peaks}</span><span>{}Hz</span></div>",
         chart::area(&heights, "area", "its spectrum"),
-        compact(first_bin(sound) * bin),
-        compact((model.features as f64 - 1.0) * bin)
+        prefixed(first_bin(sound) * bin),
+        prefixed((model.features as f64 - 1.0) * bin)
     )
 }
 
@@ -165,11 +186,13 @@ fn times(report: &Report<'_>, k: usize) -> String {
     let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     let heights: Vec<f64> = values.iter().map(|h| h / most).collect();
     let inclusion = &model.inclusion[k * model.observations..][..model.observations];
-    let sure = side.means(|t| f64::from(inclusion[t]));
+    // The band is a few pixels high.
+    let sure: Vec<f64> =
+        side.means(|t| f64::from(inclusion[t])).iter().map(|s| (5.0 * s).round() / 5.0).collect();
     let (first, last) = match &report.sound {
         Some(sound) if sound.rate > 0 => {
             let seconds = model.observations as f64 * sound.hop as f64 / f64::from(sound.rate);
-            ("0 s".to_owned(), format!("{} s", significant(seconds, 3)))
+            ("0 s".to_owned(), format!("{}s", prefixed(seconds)))
         }
         _ => ("0".to_owned(), grouped(model.observations - 1)),
     };
@@ -188,9 +211,7 @@ fn strongest(report: &Report<'_>, k: usize) -> String {
         return String::new();
     };
     let activation = report.model.activation(k);
-    let mut order: Vec<usize> = (0..activation.len()).filter(|&t| activation[t] > 0.0).collect();
-    order.sort_by(|&i, &j| activation[j].total_cmp(&activation[i]).then(i.cmp(&j)));
-    order.truncate(MOST_OBSERVATIONS);
+    let order = largest(activation.len(), MOST_OBSERVATIONS, |t| f64::from(activation[t]));
     let names: Vec<String> = order.into_iter().map(|t| escaped(&shortened(&names[t], 24))).collect();
     format!("<p class=\"where\">strongest in {}</p>", names.join(", "))
 }
@@ -198,6 +219,14 @@ fn strongest(report: &Report<'_>, k: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_come_first_and_nothing_is_none_of_them() {
+        let values = [0.0, 3.0, 1.0, 3.0, 0.0, 2.0];
+        assert_eq!(largest(6, 3, |i| values[i]), [1, 3, 5]);
+        assert_eq!(largest(6, 9, |i| values[i]), [1, 3, 5, 2]);
+        assert!(largest(6, 3, |_| 0.0).is_empty());
+    }
 
     #[test]
     fn peaks_are_found_between_the_steps() {

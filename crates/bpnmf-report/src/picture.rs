@@ -21,7 +21,7 @@ const COLOURS: [[u8; 3]; 12] = [
 ];
 
 /// Different colours in a picture. More are not seen, and cost bytes.
-const LEVELS: usize = 48;
+const LEVELS: usize = 40;
 
 /// The share of the positive pixels that is brighter than the end of the scale: one giant value must not darken all others.
 const BRIGHTER: f64 = 0.001;

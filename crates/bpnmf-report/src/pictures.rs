@@ -8,14 +8,14 @@ use crate::report::{Report, SoundPage};
 use crate::text::{compact, grouped};
 
 /// The most pixels of a picture.
-const MOST_COLUMNS: usize = 1200;
+const MOST_COLUMNS: usize = 1000;
 const MOST_ROWS: usize = 320;
 
 /// The most pixels for parts.
 const MOST_PARTS: usize = 600;
 
 /// Pixels from the lowest to the highest frequency.
-const FREQUENCY_ROWS: usize = 260;
+const FREQUENCY_ROWS: usize = 230;
 
 /// The lowest frequency that is shown, in Hz.
 const LOWEST: f64 = 50.0;
