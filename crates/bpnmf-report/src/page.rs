@@ -72,13 +72,13 @@ fn headline(report: &Report<'_>) -> String {
         (_, false) => format!("This {thing} is made of <b>{count}</b>."),
     };
     let (first, last) = report.interval;
-    let sure = match (report.forced || report.pmf.is_empty(), first == last) {
+    let sure = match (report.forced || report.pmf.is_empty() || number == 0, first == last) {
         (true, _) => String::new(),
         (false, true) => format!("90 % interval: exactly {}.", grouped(first)),
         (false, false) => format!("90 % interval: {} to {}.", grouped(first), grouped(last)),
     };
     let about = match (number, report.sound.is_some()) {
-        (0, _) => "There is not a single count to explain.",
+        (0, _) => "No part is on in at least 1 % of the columns.",
         (_, true) => {
             "A part is one sound that comes back: a spectrum, the moments at which it is heard, and how loudly. \
              Added up, the parts give the recording. Nobody told the program how many there are."
@@ -106,7 +106,7 @@ fn headline(report: &Report<'_>) -> String {
 /// The numbers of parts that are likely, and the number by resolution.
 fn sureness(report: &Report<'_>) -> String {
     let mut figures = String::new();
-    if !report.pmf.is_empty() && !report.forced {
+    if !report.pmf.is_empty() && !report.forced && report.n_components > 0 {
         figures += &probabilities(report);
     }
     if report.path.len() > 1 {
