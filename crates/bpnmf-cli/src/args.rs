@@ -29,6 +29,7 @@ pub(crate) enum Command {
 const FIT_EXAMPLES: &str = "\
 Examples:
   bpnmf fit counts.csv --out result
+  bpnmf fit counts.csv --out result --report             see it in a browser
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit counts.npy --out result --chains 4           how sure is the number of parts?
   bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
@@ -42,7 +43,8 @@ Written to the output folder:
   summary.json  how many parts there are and how sure that is, how large each is, and how
                 the run went
   trace.csv     the number of parts by resolution, then one row an iteration of every chain
-  names.json    the names of features and observations, if the input has them";
+  names.json    the names of features and observations, if the input has them
+  report.html   with --report: all of it in pictures; needs no network";
 
 /// Find the parts of a matrix of counts
 ///
@@ -65,6 +67,10 @@ pub(crate) struct FitArgs {
     /// Overwrite results that are already in the folder
     #[arg(long)]
     pub(crate) force: bool,
+
+    /// Also write report.html: the result in pictures, one page for any browser
+    #[arg(long)]
+    pub(crate) report: bool,
 
     /// The file is observations x features: exchange rows and columns
     #[arg(long)]

@@ -1,35 +1,13 @@
 //! Text for people: numbers, names and small pictures. Knows no model.
 
 use crate::failure::Failure;
+pub(crate) use bpnmf_report::text::{grouped, plural, resolution, significant};
 use std::io::Write;
 
 /// Prints to stdout; a reader who has seen enough ends the program without an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::printing)
-}
-
-/// A whole number in groups of three digits.
-pub(crate) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A number below 1000 or so with this many significant digits, none of them behind an unneeded point.
-pub(crate) fn significant(number: f64, digits: usize) -> String {
-    if number == 0.0 || !number.is_finite() {
-        return number.to_string();
-    }
-    let magnitude = number.abs().log10().floor() as i32;
-    let decimals = (digits as i32 - 1 - magnitude).clamp(0, 12) as usize;
-    format!("{number:.decimals$}")
 }
 
 /// A duration a person would say.
@@ -39,11 +17,6 @@ pub(crate) fn duration(seconds: f64) -> String {
         seconds if seconds < 6000.0 => format!("{:.0} min", seconds / 60.0),
         seconds => format!("{:.1} h", seconds / 3600.0),
     }
-}
-
-/// "1 part", "2 parts".
-pub(crate) fn plural(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
 /// A sentence in lines of at most `width` characters, the later ones indented.
@@ -105,16 +78,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_people_write_them() {
-        assert_eq!(grouped(7), "7");
-        assert_eq!(grouped(123_456), "123,456");
-        assert_eq!(grouped(1_000_000), "1,000,000");
-        assert_eq!(significant(12.34, 2), "12");
-        assert_eq!(significant(0.01234, 2), "0.012");
-        assert_eq!(significant(0.0, 2), "0");
+    fn durations_are_written_as_people_say_them() {
         assert_eq!(duration(0.0421), "0.042 s");
         assert_eq!(duration(1800.0), "30 min");
-        assert_eq!(plural(1, "part", "parts"), "1 part");
     }
 
     #[test]

@@ -1,1 +1,20 @@
 //! What was found, as one self-contained page. Pure functions: values in, text out.
+//!
+//! The page is pieces of text with CSS and a script from files of their own; a template engine would bring a compiler of
+//! templates for ten places where a value enters. All names go through one function that escapes them.
+
+mod chart;
+mod frame;
+mod grid;
+mod page;
+mod parts;
+mod picture;
+mod pictures;
+mod report;
+mod sound;
+#[cfg(test)]
+mod tests;
+pub mod text;
+
+pub use page::html;
+pub use report::{Data, Model, Report, SoundPage, Stem, Step, Trace};

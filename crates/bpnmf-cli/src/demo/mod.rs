@@ -39,7 +39,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
         truth(&tune).write(folder, &tune.counts)?;
         let results =
             Results { source: &source(&tune), config: &config, chains: &chains, seconds: fit.seconds };
-        results.write(folder)?;
+        results.write(folder, None)?;
     }
     if fit.stop_reason == StopReason::Interrupted {
         let done = fit.trace.len();

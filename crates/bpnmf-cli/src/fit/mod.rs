@@ -4,6 +4,7 @@ pub(crate) mod config;
 mod foreign;
 pub(crate) mod output;
 mod page;
+mod report;
 mod trace;
 
 use crate::args::FitArgs;
@@ -57,7 +58,8 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
 
     let seconds = start.elapsed().as_secs_f64();
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
-    results.write(&folder)?;
+    let report = args.report.then(|| bpnmf_report::html(&results.report(&counts)));
+    results.write(&folder, report.as_deref())?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder));
     } else if !args.quiet && std::io::stdout().is_terminal() {

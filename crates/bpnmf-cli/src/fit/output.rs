@@ -1,4 +1,4 @@
-//! What a fit leaves behind: model.npz, trace.csv, names.json and summary.json.
+//! What a fit leaves behind: model.npz, trace.csv, names.json, report.html and summary.json.
 
 use super::config::Config;
 use super::trace;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::io::Write as _;
 
 /// The files of a result.
-pub(crate) const FILES: [&str; 4] = ["model.npz", "trace.csv", "names.json", "summary.json"];
+pub(crate) const FILES: [&str; 5] = ["model.npz", "trace.csv", "names.json", "report.html", "summary.json"];
 
 /// Features named for each component.
 const TOP_FEATURES: usize = 5;
@@ -192,8 +192,8 @@ impl Results<'_> {
         apart.into_iter().chain(crowded).collect()
     }
 
-    /// Writes all files, the summary last: where it stands, the others are complete.
-    pub(crate) fn write(&self, folder: &Folder) -> Result<(), Failure> {
+    /// Writes all files, the page `report` if there is one, the summary last: where it stands, the others are complete.
+    pub(crate) fn write(&self, folder: &Folder, report: Option<&str>) -> Result<(), Failure> {
         folder.create()?;
         let posterior = self.posterior();
         let (features, observations, parts) =
@@ -213,6 +213,10 @@ impl Results<'_> {
         } else {
             // Names that a former run left in the folder are not ours.
             folder.remove("names.json")?;
+        }
+        match report {
+            Some(report) => write_text(folder, "report.html", report)?,
+            None => folder.remove("report.html")?,
         }
         write_text(folder, "summary.json", &pretty(&self.summary()))
     }

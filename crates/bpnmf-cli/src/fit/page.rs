@@ -51,22 +51,29 @@ impl Results<'_> {
             lines +=
                 "A plateau is what to trust: a number that stays when the data are read more coarsely.\n";
         }
-        let asked = self.config.options.search.is_some_and(|search| search.coarsening.is_some());
-        let power = resolution(discovery.coarsening);
-        if discovery.coarsening < 1.0 && asked {
-            let _ = writeln!(lines, "The data were read at {power} of their resolution, as asked for.");
-        } else if discovery.coarsening < 1.0 {
-            let _ = writeln!(
-                lines,
-                "The data are too smooth to be counts: they were read at {power} of their resolution\n\
-                 (--coarsening 1 reads them in full)."
-            );
+        if let Some(sentence) = self.how_it_was_read() {
+            let _ = writeln!(lines, "{sentence}");
         }
         lines
     }
 
+    /// A sentence about the resolution, in lines, if it is not the full one.
+    pub(super) fn how_it_was_read(&self) -> Option<String> {
+        let discovery = self.discovery().filter(|discovery| discovery.coarsening < 1.0)?;
+        let asked = self.config.options.search.is_some_and(|search| search.coarsening.is_some());
+        let power = text::resolution(discovery.coarsening);
+        Some(if asked {
+            format!("The data were read at {power} of their resolution, as asked for.")
+        } else {
+            format!(
+                "The data are too smooth to be counts: they were read at {power} of their resolution\n\
+                 (--coarsening 1 reads them in full)."
+            )
+        })
+    }
+
     /// What is good to know and nothing to worry about.
-    fn notes(&self) -> Vec<String> {
+    pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let parts = self.posterior().components();
         if parts != self.chains.n_components {
@@ -86,7 +93,7 @@ impl Results<'_> {
         notes
     }
 
-    fn why_it_stopped(&self) -> String {
+    pub(super) fn why_it_stopped(&self) -> String {
         let iterations = text::plural(self.fit().trace.len(), "iteration", "iterations");
         let sentence = match self.stop_reason() {
             StopReason::Converged => format!("the objective settled after {iterations}"),
@@ -153,16 +160,6 @@ fn nats(evidence: f64) -> String {
     if evidence > MUCH_EVIDENCE { format!("> {MUCH_EVIDENCE}") } else { format!("{evidence:.0}") }
 }
 
-/// A power of the likelihood as people say it: "full", "1/3".
-fn resolution(coarsening: f64) -> String {
-    let parts = 1.0 / coarsening;
-    match parts {
-        parts if parts <= 1.0 => "full".to_owned(),
-        parts if parts < 2.5 => format!("1/{}", text::significant(parts, 2)),
-        parts => format!("1/{}", text::grouped(parts.round() as usize)),
-    }
-}
-
 /// The number of parts at every resolution, coarsest first, with a bar each; nothing if there is none.
 fn path_picture(path: &[(f64, usize)]) -> String {
     let most = path.iter().map(|&(_, parts)| parts).max().unwrap_or(0);
@@ -172,7 +169,7 @@ fn path_picture(path: &[(f64, usize)]) -> String {
     let mut line = "parts by resolution".to_owned();
     for &(coarsening, parts) in path {
         let level = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(8 * parts).div_ceil(most).max(1) - 1];
-        let _ = write!(line, "   {} {level} {}", resolution(coarsening), text::grouped(parts));
+        let _ = write!(line, "   {} {level} {}", text::resolution(coarsening), text::grouped(parts));
     }
     line.push('\n');
     line

@@ -165,7 +165,7 @@ fn more_components_than_memory_holds_are_refused() {
 fn results_are_overwritten_only_with_force() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    for name in ["model.npz", "summary.json", "trace.csv", "names.json"] {
+    for name in ["model.npz", "summary.json", "trace.csv", "names.json", "report.html"] {
         let folder = format!("has-{name}");
         std::fs::create_dir(bench.path(&folder)).unwrap();
         bench.write(&format!("{folder}/{name}"), "precious");
@@ -177,6 +177,7 @@ fn results_are_overwritten_only_with_force() {
         bench.ok(&format!("fit table.csv --components 5 --iterations 3 --out {folder} --force"));
         assert_eq!(bench.json(&format!("{folder}/summary.json"))["iterations"], 3);
         assert!(!exists(&bench.path(&format!("{folder}/names.json"))), "the table has no names");
+        assert!(!exists(&bench.path(&format!("{folder}/report.html"))), "nobody asked for a page");
     }
 }
 

@@ -79,6 +79,25 @@ fn names_of_the_file_stand_beside_the_model_and_follow_a_transpose() {
 }
 
 #[test]
+fn a_report_is_written_when_asked_for_and_does_not_outlive_its_result() {
+    let bench = Bench::new();
+    bench.write("named.csv", "gene,cell 1,cell 2,cell 3\nA<b>&\"'C,30,0,20\nTP53,0,4,5\n");
+    bench.ok("fit named.csv --out out");
+    assert!(!exists(&bench.path("out/report.html")), "nobody asked");
+    bench.ok("fit named.csv --out out --report --force");
+    let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+    let parts = bench.json("out/summary.json")["n_components"].as_u64().unwrap();
+    assert!(page.contains(&format!("<b>{parts} part")), "the same number as in the summary");
+    assert!(page.contains("A&lt;b&gt;&amp;&quot;&#39;C") && !page.contains("A<b>"));
+    assert!(page.contains("<h1>named.csv</h1>") && page.contains("strongest in cell 1, cell 3"));
+
+    let sentence = bench.fails("fit named.csv --out out", 2);
+    assert!(sentence.contains("--force"), "{sentence}");
+    bench.ok("fit named.csv --out out --force");
+    assert!(!exists(&bench.path("out/report.html")), "the page was about another run");
+}
+
+#[test]
 fn held_out_counts_are_scored_every_iteration() {
     let bench = Bench::new();
     bench.write_table("table.csv");

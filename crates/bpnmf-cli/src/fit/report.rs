@@ -1,0 +1,55 @@
+//! report.html: what the chains found, as a page for people. Values in, nothing written.
+
+use super::output::{Results, r_hat_text};
+use crate::text;
+use bpnmf::Counts;
+use bpnmf_report::{Data, Report};
+use std::path::Path;
+
+impl<'a> Results<'a> {
+    /// What the page shows of a fit to `counts`.
+    pub(crate) fn report(&self, counts: &'a Counts) -> Report<'a> {
+        let (source, chains) = (self.source, self.chains);
+        let name = Path::new(&source.path).file_name();
+        let mut report = Report::new(Data::Counts(counts), chains);
+        report.title = name.map_or_else(|| source.path.clone(), |name| name.to_string_lossy().into_owned());
+        report.source = format!(
+            "{} features x {} observations, {} of the entries positive, {} in all",
+            text::grouped(source.features),
+            text::grouped(source.observations),
+            text::grouped(source.nonzeros),
+            if source.whole_counts {
+                text::plural(source.total as usize, "count", "counts")
+            } else {
+                text::significant(source.total, 4)
+            }
+        );
+        report.forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        report.feature_names = source.feature_names.as_deref();
+        report.observation_names = source.observation_names.as_deref();
+        report.warnings = self.warnings();
+        let reading = self.how_it_was_read().map(|sentence| sentence.replace('\n', " "));
+        report.notes = reading.into_iter().chain(self.notes()).collect();
+        report.facts = self.facts();
+        report
+    }
+
+    /// How the result was made.
+    fn facts(&self) -> Vec<(String, String)> {
+        let config = self.config;
+        let mut facts = vec![
+            ("file", self.source.path.clone()),
+            ("method", config.engine.name().to_owned()),
+            ("preset", config.preset.to_owned()),
+            ("seed", config.options.seed.to_string()),
+            ("chains", self.chains.fits.len().to_string()),
+            ("end", self.why_it_stopped()),
+            ("time", text::duration(self.seconds)),
+            ("version", bpnmf::VERSION.to_owned()),
+        ];
+        if let Some(r_hat) = self.largest_r_hat() {
+            facts.push(("R-hat", r_hat_text(r_hat)));
+        }
+        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
