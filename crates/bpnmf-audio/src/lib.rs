@@ -2,6 +2,7 @@
 
 mod decode;
 mod error;
+pub mod notes;
 mod overlap;
 mod resample;
 mod sound;

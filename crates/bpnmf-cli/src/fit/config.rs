@@ -85,7 +85,7 @@ impl Config {
 
     /// Whether the truncation level grows when there are more parts than expected.
     pub(crate) fn grows(&self) -> bool {
-        self.options.search.is_some_and(|search| search.grows)
+        self.options.search.as_ref().is_some_and(|search| search.grows)
     }
 
     /// Checks the request against the data, and gives the counts to fit: what is not held out.
@@ -96,7 +96,7 @@ impl Config {
             self.engine = engine(args, EngineName::Ssmf, self.options.iterations)?;
         }
         self.engine.check(&counts).map_err(|error| placed(error, args))?;
-        let slots = match self.options.search {
+        let slots = match &self.options.search {
             Some(search) => {
                 self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))
             }
@@ -144,7 +144,8 @@ fn search(args: &FitArgs) -> Result<Option<Search>, Failure> {
         let sentence = format!("--force-components is {wanted}: it must be between 1 and {most}{limit}");
         return Err(Failure::Request(sentence));
     }
-    Ok(Some(Search { coarsening, components: force_components, grows: args.components.is_none() }))
+    let grows = args.components.is_none();
+    Ok(Some(Search { coarsening, components: force_components, grows, guess: None }))
 }
 
 /// Threads and instructions.

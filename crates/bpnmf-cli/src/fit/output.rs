@@ -184,7 +184,7 @@ impl Results<'_> {
             format!("R-hat of {} {why}; use more --iterations", quantity.name)
         });
         let most = self.config.prior.components();
-        let forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        let forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
         let bound = !forced && !self.config.grows();
         let crowded = (bound && self.chains.near_truncation(most)).then(|| {
             format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")

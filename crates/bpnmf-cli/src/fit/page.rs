@@ -60,7 +60,7 @@ impl Results<'_> {
     /// A sentence about the resolution, in lines, if it is not the full one.
     pub(super) fn how_it_was_read(&self) -> Option<String> {
         let discovery = self.discovery().filter(|discovery| discovery.coarsening < 1.0)?;
-        let asked = self.config.options.search.is_some_and(|search| search.coarsening.is_some());
+        let asked = self.config.options.search.as_ref().is_some_and(|search| search.coarsening.is_some());
         let power = text::resolution(discovery.coarsening);
         Some(if asked {
             format!("The data were read at {power} of their resolution, as asked for.")

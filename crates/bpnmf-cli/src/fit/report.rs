@@ -24,7 +24,7 @@ impl<'a> Results<'a> {
                 text::significant(source.total, 4)
             }
         );
-        report.forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        report.forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
         report.feature_names = source.feature_names.as_deref();
         report.observation_names = source.observation_names.as_deref();
         report.warnings = self.warnings();
