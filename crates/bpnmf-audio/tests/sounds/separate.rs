@@ -180,7 +180,7 @@ fn stems_of_a_sound_add_up_to_it() {
 fn there_are_as_many_groups_as_asked_for_none_is_empty_and_every_part_is_in_one() {
     let parts = parts(129, 80, 9);
     for wanted in 1..12 {
-        let groups = group(&parts, wanted, 20);
+        let groups = group(&parts, wanted);
         assert_eq!(groups.len(), wanted.min(9));
         assert!(groups.iter().all(|group| !group.is_empty() && group.is_sorted()));
         let mut all = groups.concat();
@@ -190,8 +190,8 @@ fn there_are_as_many_groups_as_asked_for_none_is_empty_and_every_part_is_in_one(
 }
 
 #[test]
-fn parts_that_sound_alike_and_play_together_are_one_group() {
-    // Two dull instruments with two notes each, the first in the first half, and two bright ones in the second.
+fn parts_that_sound_alike_are_one_group() {
+    // Two notes of a dull instrument and two of a bright one.
     let (bins, frames) = (257, 200);
     let bump = |f: usize, pitch: usize, tilt: f32| {
         let nearest = ((f + pitch / 2) / pitch).max(1) * pitch;
@@ -209,7 +209,7 @@ fn parts_that_sound_alike_and_play_together_are_one_group() {
         .collect();
     let inclusion: Vec<f32> = activations.iter().map(|&h| h.min(1.0)).collect();
     let parts = Parts::new(&dictionary, &activations, &inclusion, 4);
-    let mut groups = group(&parts, 2, 40);
+    let mut groups = group(&parts, 2);
     groups.sort();
     assert_eq!(groups, [[0, 2], [1, 3]]);
 }
