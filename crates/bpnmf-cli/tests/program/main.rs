@@ -1,5 +1,6 @@
 //! The program as people run it: what it writes, what it prints, what it refuses and how it ends.
 
+mod bad_sounds;
 mod chains;
 mod demo_and_synth;
 mod edges;
@@ -8,6 +9,7 @@ mod refusals;
 mod results;
 mod sameness;
 mod search;
+mod separate;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
