@@ -12,4 +12,7 @@ pub enum Error {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The sounds cannot be scored.
+    #[error(transparent)]
+    Unscorable(#[from] crate::bss_eval::Unscorable),
 }
