@@ -1,5 +1,6 @@
 //! Experiments and measurements, one command each: `cargo run --release -p experiments -- NAME`.
 
+mod audio;
 mod rank;
 mod speed;
 
@@ -8,6 +9,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo run --release -p experiments -- NAME
 
+  audio     decode, resample or stft: writes what tests/audio_peers.py compares; filter times the filter
   rank      how many components are found where the number is known; rank --help says more
   speed     a server for benches/speed.py: reads `CASE WHAT` lines, prints seconds
 ";
@@ -15,6 +17,7 @@ usage: cargo run --release -p experiments -- NAME
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
+        Some("audio") => audio::command(&arguments[1..]),
         Some("rank") => rank::command(&arguments[1..]),
         Some("speed") => speed::serve(),
         Some("--help" | "-h" | "help") => {

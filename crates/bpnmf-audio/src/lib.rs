@@ -1,9 +1,18 @@
 //! From a recording to counts, and from parts back to sounds. Knows nothing of inference, of tables or of the command line.
 
 mod bss_eval;
+mod decode;
 mod error;
+mod overlap;
+mod resample;
 mod sound;
+mod stft;
+pub mod wav;
 
 pub use bss_eval::{BssEval, Doubt, Scores, Unscorable, bss_eval};
-pub use error::Error;
+pub use decode::{Channel, read};
+pub use error::{Error, Fault};
+pub use realfft::num_complex::Complex;
+pub use resample::resample;
 pub use sound::Sound;
+pub use stft::Stft;
