@@ -1,6 +1,9 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
+mod score;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
+pub(crate) use score::ScoreArgs;
 use std::path::PathBuf;
 
 /// Finds the parts a matrix of counts is made of, how many there are, and when each is on
@@ -24,6 +27,7 @@ pub(crate) enum Command {
     Fit(Box<FitArgs>),
     Synth(SynthArgs),
     Demo(DemoArgs),
+    Score(ScoreArgs),
 }
 
 const FIT_EXAMPLES: &str = "\

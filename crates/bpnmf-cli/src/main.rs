@@ -7,6 +7,7 @@ mod fit;
 mod folder;
 mod interrupt;
 mod progress;
+mod score;
 mod synth;
 mod text;
 
@@ -24,5 +25,6 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Fit(args) => fit::fit(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),
+        Command::Score(args) => score::score(&args),
     }
 }

@@ -14,6 +14,7 @@ use crate::{interrupt, text};
 use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use config::Config;
+pub(crate) use config::thread_count;
 use output::{Results, Source};
 use std::io::IsTerminal;
 use std::process::ExitCode;
