@@ -100,7 +100,8 @@ fn warning(doubt: Doubt, references: &[PathBuf], estimates: &[PathBuf]) -> Strin
             format!("{} has nothing in common with any reference: it has no SIR", estimates[k].display())
         }
         _ => "delayed copies of the references are mixtures of each other to double precision (one is a filtered \
-              copy of another, or a band is empty): scores above 100 dB are lower bounds"
+              copy of another, a band is empty, or they are too short for the filters): scores above 100 dB are \
+              lower bounds"
             .to_owned(),
     }
 }

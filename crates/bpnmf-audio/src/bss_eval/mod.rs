@@ -70,7 +70,8 @@ pub enum Doubt {
     /// This estimate has nothing in common with any reference: it has no SIR.
     Unrelated(usize),
     /// Delayed copies of the references are mixtures of each other to double precision (one reference is a filtered
-    /// copy of another, or a band is empty): scores above about 100 dB are lower bounds.
+    /// copy of another, a band is empty, or they are too short for the filters): scores above about 100 dB are lower
+    /// bounds.
     Dependent,
 }
 
