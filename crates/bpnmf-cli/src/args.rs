@@ -19,6 +19,7 @@ Examples:
   bpnmf demo                                  see it work, no files needed
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
   bpnmf synth --out data --seed 1             counts with known parts, to try things on
+  bpnmf score -r true.wav -e found.wav        how good is a separated sound?
 
 Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 

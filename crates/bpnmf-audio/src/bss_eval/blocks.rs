@@ -23,7 +23,9 @@ impl<'a> Signal<'a> {
         }
         let first = power_of_two(loudest);
         let energy: f64 = samples.iter().map(|sample| (sample * first) * (sample * first)).sum();
-        Some(Self { samples, scale: first * power_of_two(energy.sqrt()) })
+        // The faintest numbers of all need more than the largest power there is.
+        let scale = (first * power_of_two(energy.sqrt())).min(f64::MAX);
+        Some(Self { samples, scale })
     }
 
     /// Writes the samples from `start` on (0 outside of the signal) to `out`.

@@ -122,3 +122,34 @@ fn factor_strip(mut strip: ArrayViewMut2<f64>, diagonal: &[f64]) -> Option<()> {
 fn dot(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).map(|(left, right)| left * right).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Positive definite, and far from diagonal.
+    fn entry(r: usize, c: usize) -> f64 {
+        let apart = (r as f64 - c as f64).abs();
+        0.9f64.powf(apart) + if r == c { 0.1 * (r % 7) as f64 } else { 0.0 }
+    }
+
+    #[test]
+    fn solutions_solve_systems_of_every_number_of_panels_and_strips() {
+        for order in [1, 2, 31, 32, 33, 127, 128, 129, 300] {
+            let right = Array2::from_shape_fn((order, 3), |(r, c)| ((r * 7 + c * 3) % 11) as f64 - 5.0);
+            let mut solution = right.clone();
+            Cholesky::new(order, entry).unwrap().solve(&mut solution);
+            let product = Array2::from_shape_fn((order, order), |(r, c)| entry(r, c)).dot(&solution);
+            let error = (&product - &right).iter().fold(0.0, |most: f64, error| most.max(error.abs()));
+            assert!(error < 1e-12, "{order}: {error}");
+        }
+    }
+
+    #[test]
+    fn dependent_columns_are_found_wherever_they_are() {
+        for copy in [1, 40, 130, 299] {
+            let of = |i: usize| if i == copy { copy / 2 } else { i };
+            assert!(Cholesky::new(300, |r, c| entry(of(r), of(c))).is_none(), "{copy}");
+        }
+    }
+}

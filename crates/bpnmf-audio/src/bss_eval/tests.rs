@@ -201,6 +201,14 @@ fn the_level_of_a_sound_does_not_matter() {
 }
 
 #[test]
+fn the_faintest_sounds_there_are_have_scores() {
+    let faint = |seed: u64| mixed(&[(1e-320, noise(seed, 500).as_slice())]);
+    let scores = scores_of(&[faint(6), noise(7, 500)], &[faint(6), faint(8)], &taps(8));
+    assert_eq!(scores.sdr[0], Some(f64::INFINITY));
+    assert!(scores.sdr[1].unwrap() < 0.0);
+}
+
+#[test]
 fn a_silent_sound_has_no_scores_and_the_others_keep_theirs() {
     let silence = vec![0.0; 600];
     let references = vec![noise(11, 600), noise(12, 600)];
