@@ -47,7 +47,10 @@ pub(crate) fn notice<T: Send>(what: &str, work: impl FnOnce() -> T) -> T {
             if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                 let style =
                     ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template");
-                let line = ProgressBar::new_spinner().with_style(style).with_message(what.to_owned());
+                let line = ProgressBar::new_spinner()
+                    .with_style(style)
+                    .with_message(what.to_owned())
+                    .with_elapsed(PATIENCE);
                 line.enable_steady_tick(Duration::from_millis(125));
                 // An error, because the other end goes away when the work is done.
                 let _ = waiting.recv();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   bpnmf score --reference flute.wav horn.wav --estimate part1.wav part2.wav
-  bpnmf score --reference stems/*.wav --estimate separated          files of the same names in a folder
+  bpnmf score --reference stems/*.wav --estimate separated      a folder: files of the same names
   bpnmf score --reference a.wav b.wav --estimate x.wav y.wav --no-permutation
   bpnmf score --reference a.wav b.wav --estimate x.wav y.wav --json
 
