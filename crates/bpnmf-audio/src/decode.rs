@@ -1,7 +1,7 @@
 //! Recordings in: wav, flac, mp3, ogg vorbis and aiff to one channel of samples. Knows nothing of what they are for.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use symphonia::core::audio::GenericAudioBufferRef;
@@ -11,7 +11,7 @@ use symphonia::core::codecs::audio::{AudioCodecParameters, AudioDecoderOptions};
 use symphonia::core::errors::Error as Decoder;
 use symphonia::core::formats::probe::Hint;
 use symphonia::core::formats::well_known::FORMAT_ID_OGG;
-use symphonia::core::formats::{FormatOptions, FormatReader, TrackType};
+use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
 use symphonia::core::io::{MediaSource, MediaSourceStream, ReadOnlySource};
 use symphonia::core::meta::MetadataOptions;
 
@@ -28,7 +28,8 @@ pub enum Channel {
     One(usize),
 }
 
-/// A coder may count its own header as a frame: an mp3 file this much shorter than promised is whole.
+/// A coder that writes no more than the number of frames may have counted its header: an mp3 file this much shorter than
+/// promised is whole.
 const MP3_SLACK: u64 = 2 * 1152;
 
 /// Reads a recording; what it is, its bytes say, not its name.
@@ -44,6 +45,14 @@ const MP3_SLACK: u64 = 2 * 1152;
 /// ```
 pub fn read(path: &Path, channel: Channel) -> Result<Sound, Error> {
     check(path)?;
+    // Damage that the decoding library did not think of makes it panic: that is no reason to take the program down.
+    std::panic::catch_unwind(|| read_known(path, channel)).unwrap_or_else(|_| {
+        let reason = "the decoder gave up".to_owned();
+        Err(Fault::Damaged { sample: 0, reason }.of(path))
+    })
+}
+
+fn read_known(path: &Path, channel: Channel) -> Result<Sound, Error> {
     let mut reader = probe(path, Box::new(open(path)?))?;
     if audio_of(path, reader.as_ref())?.1.codec == CODEC_ID_MP3 {
         // With a file that can seek, the length of an mp3 without a header of its own is guessed, and its end cut off
@@ -84,6 +93,7 @@ fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatRead
     let (format, meta) = (FormatOptions::default(), MetadataOptions::default());
     symphonia::default::get_probe().probe(&Hint::new(), stream, format, meta).map_err(|error| match error {
         Decoder::IoError(source) if source.kind() != io::ErrorKind::UnexpectedEof => unreadable(path, source),
+        Decoder::IoError(_) if begins_well(path) => Fault::BrokenOff { found: 0 }.of(path),
         Decoder::IoError(_) => Fault::UnknownFormat.of(path),
         // Only its words tell who gave up: the search for a format, or the reader of the one that was found.
         Decoder::Unsupported(text) if text.starts_with("core") => Fault::UnknownFormat.of(path),
@@ -95,14 +105,25 @@ fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatRead
     })
 }
 
-/// The number of the first track with sound, its coding, and how many samples its header promises.
-fn audio_of(
-    path: &Path,
-    reader: &dyn FormatReader,
-) -> Result<(u32, AudioCodecParameters, Option<u64>), Error> {
+/// Whether the first bytes are those of a format with such bytes: mp3 has none.
+fn begins_well(path: &Path) -> bool {
+    let mut start = [0; 12];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    let (form, kind) = (&start[..4], &start[8..]);
+    read.is_ok()
+        && match form {
+            b"fLaC" | b"OggS" => true,
+            b"RIFF" => kind == b"WAVE",
+            b"FORM" => kind == b"AIFF" || kind == b"AIFC",
+            _ => false,
+        }
+}
+
+/// The first track with sound, and its coding.
+fn audio_of(path: &Path, reader: &dyn FormatReader) -> Result<(Track, AudioCodecParameters), Error> {
     let track = reader.default_track(TrackType::Audio).ok_or_else(|| unknown_codec(path, reader))?;
     match &track.codec_params {
-        Some(CodecParameters::Audio(codec)) => Ok((track.id, codec.clone(), track.num_frames)),
+        Some(CodecParameters::Audio(codec)) => Ok((track.clone(), codec.clone())),
         _ => Err(unknown_codec(path, reader)),
     }
 }
@@ -112,7 +133,7 @@ fn unknown_codec(path: &Path, reader: &dyn FormatReader) -> Error {
 }
 
 fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel) -> Result<Sound, Error> {
-    let (track, codec, promised) = audio_of(path, reader)?;
+    let (track, codec) = audio_of(path, reader)?;
     // Only flac carries a checksum of all samples.
     let options = AudioDecoderOptions::default().verify(codec.codec == CODEC_ID_FLAC);
     let mut decoder = symphonia::default::get_codecs().make_audio_decoder(&codec, &options).map_err(
@@ -122,7 +143,7 @@ fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel) -> Resul
         },
     )?;
     let mut mixer = Mixer { channel, format: None, samples: Vec::new(), planes: Vec::new() };
-    let mut broken_off = false;
+    let (mut start, mut broken_off) = (None, false);
     loop {
         let found = mixer.samples.len() as u64;
         let damaged = |error: Decoder| match error {
@@ -140,15 +161,22 @@ fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel) -> Resul
             Err(Decoder::IoError(error)) => return Err(unreadable(path, error)),
             Err(other) => return Err(damaged(other)),
         };
-        if packet.track_id != track {
+        if packet.track_id != track.id {
             continue;
+        }
+        // What readers cannot make sense of they leave out: only the times of what follows tell.
+        let time = packet.pts.get().max(0) as u64;
+        let missing = time.saturating_sub(*start.get_or_insert(time) + found);
+        if missing > 0 {
+            let reason = format!("{missing} samples cannot be read");
+            return Err(Fault::Damaged { sample: found, reason }.of(path));
         }
         let decoded = decoder.decode(&packet).map_err(damaged)?;
         mixer.add(&decoded).map_err(|fault| fault.of(path))?;
     }
     let found = mixer.samples.len() as u64;
-    let slack = if codec.codec == CODEC_ID_MP3 { MP3_SLACK } else { 0 };
-    match promised {
+    let slack = if codec.codec == CODEC_ID_MP3 && track.delay.is_none() { MP3_SLACK } else { 0 };
+    match track.num_frames {
         Some(promised) if found + slack < promised => {
             return Err(Fault::Truncated { promised, found }.of(path));
         }

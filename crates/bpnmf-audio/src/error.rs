@@ -61,6 +61,16 @@ pub enum Error {
         /// What stands there.
         value: f32,
     },
+    /// A file got more or fewer samples than it was begun for.
+    #[error("{}: begun for {announced} samples, got {written}, nothing was written", path.display())]
+    Length {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// Samples its header tells of.
+        announced: u64,
+        /// Samples it got.
+        written: u64,
+    },
     /// A wav file says its size in 32 bits.
     #[error("{}: {bytes} bytes of samples do not fit into a wav file, which holds 4 GB: use fewer", path.display())]
     TooLong {

@@ -1,7 +1,9 @@
 //! Sounds out, as wav files. Knows nothing of where they come from.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use bpnmf_io::NewFile;
 
 use crate::error::Error;
 use crate::sound::Sound;
@@ -29,21 +31,67 @@ impl Depth {
 
 /// Writes a sound as a wav file, which appears under its name when it is whole. Gives the number of clipped samples.
 pub fn write(path: &Path, sound: &Sound, depth: Depth) -> Result<u64, Error> {
-    if let Some(at) = sound.samples.iter().position(|sample| !sample.is_finite()) {
-        return Err(Error::NotFinite { path: path.to_owned(), sample: at as u64, value: sound.samples[at] });
+    let mut writer = Writer::create(path, sound.rate, depth, sound.samples.len() as u64)?;
+    writer.push(&sound.samples)?;
+    writer.finish()
+}
+
+/// A wav file that is written bit by bit and appears under its name when it is finished.
+///
+/// ```
+/// # let path = std::env::temp_dir().join(format!("bpnmf-audio-writer-{}.wav", std::process::id()));
+/// use bpnmf_audio::wav::{Depth, Writer};
+/// let mut writer = Writer::create(&path, 22_050, Depth::Int16, 4)?;
+/// writer.push(&[0.0, 0.5])?;
+/// writer.push(&[1.5, -0.5])?;
+/// assert_eq!(writer.finish()?, 1, "one sample was clipped");
+/// # std::fs::remove_file(&path).unwrap();
+/// # Ok::<(), bpnmf_audio::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: NewFile,
+    depth: Depth,
+    announced: u64,
+    written: u64,
+    clipped: u64,
+}
+
+impl Writer {
+    /// Begins a file of so many samples: its header comes first and says how many there will be.
+    pub fn create(path: &Path, rate: u32, depth: Depth, samples: u64) -> Result<Self, Error> {
+        let bytes = samples.saturating_mul(u64::from(depth.bytes()));
+        let too_long = || Error::TooLong { path: path.to_owned(), bytes };
+        let header = header(rate, depth, bytes).ok_or_else(too_long)?;
+        let mut file = NewFile::create(path)?;
+        file.write(|writer| writer.write_all(&header))?;
+        Ok(Self { path: path.to_owned(), file, depth, announced: samples, written: 0, clipped: 0 })
     }
-    let bytes = sound.samples.len() as u64 * u64::from(depth.bytes());
-    let Some(header) = header(sound.rate, depth, bytes) else {
-        return Err(Error::TooLong { path: path.to_owned(), bytes });
-    };
-    let mut clipped = 0;
-    bpnmf_io::write_atomically(path, |writer| {
-        writer.write_all(&header)?;
-        clipped = put(writer, &sound.samples, depth)?;
+
+    /// The next samples.
+    pub fn push(&mut self, samples: &[f32]) -> Result<(), Error> {
+        if let Some(at) = samples.iter().position(|sample| !sample.is_finite()) {
+            let (path, sample) = (self.path.clone(), self.written + at as u64);
+            return Err(Error::NotFinite { path, sample, value: samples[at] });
+        }
+        self.clipped += self.file.write(|writer| put(writer, samples, self.depth))?;
+        self.written += samples.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the file its name, and the number of samples that were clipped.
+    pub fn finish(mut self) -> Result<u64, Error> {
+        if self.written != self.announced {
+            return Err(Error::Length { path: self.path, announced: self.announced, written: self.written });
+        }
         // A chunk has an even number of bytes.
-        writer.write_all(&[0][..(bytes % 2) as usize])
-    })?;
-    Ok(clipped)
+        if self.written % 2 == 1 && self.depth.bytes() % 2 == 1 {
+            self.file.write(|writer| writer.write_all(&[0]))?;
+        }
+        self.file.finish()?;
+        Ok(self.clipped)
+    }
 }
 
 /// Writes samples; gives the number of clipped ones.

@@ -35,4 +35,4 @@ mod write;
 pub use array::{Array, Values};
 pub use error::{Error, Fault};
 pub use read::{ReadOptions, Table, read, read_npy_array, read_npz_arrays};
-pub use write::{write_atomically, write_npy, write_npz};
+pub use write::{NewFile, write_atomically, write_npy, write_npz};

@@ -28,14 +28,56 @@ pub fn write_atomically(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), Error> {
-    replace(path, fill).map_err(|reason| {
-        // The system reports a missing folder and a missing file alike: only the first can happen here.
-        let reason = match reason.kind() {
-            io::ErrorKind::NotFound => io::Error::other("its folder does not exist"),
-            _ => reason,
-        };
-        Error::new(path, Fault::io("write", reason))
-    })
+    let mut file = NewFile::create(path)?;
+    file.write(fill)?;
+    file.finish()
+}
+
+/// A file that is written bit by bit and appears under its name with [`finish`](Self::finish): what
+/// [`write_atomically`] does, for several files at once. Dropped before, it leaves nothing.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    writer: BufWriter<File>,
+    /// The temporary name and the one it will get; none for a device, which is written to as it is.
+    names: Option<(PathBuf, PathBuf)>,
+}
+
+impl NewFile {
+    /// Begins a file that will be called `path`.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let (file, names) = begin(path).map_err(|reason| unwritable(path, reason))?;
+        Ok(Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 16, file), names })
+    }
+
+    /// Writes more of it.
+    pub fn write<T>(&mut self, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<T>) -> Result<T, Error> {
+        fill(&mut self.writer).map_err(|reason| unwritable(&self.path, reason))
+    }
+
+    /// Gives it its name, when all of it is on disk.
+    pub fn finish(mut self) -> Result<(), Error> {
+        let done = self.writer.flush().and_then(|()| match &self.names {
+            None => Ok(()),
+            Some((temporary, target)) => {
+                self.writer.get_ref().sync_all()?;
+                fs::rename(temporary, target)
+            }
+        });
+        if done.is_ok() {
+            self.names = None;
+        }
+        done.map_err(|reason| unwritable(&self.path, reason))
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = &self.names {
+            // A leftover under a hidden name harms nobody.
+            let _ = fs::remove_file(temporary);
+        }
+    }
 }
 
 /// Writes one array as a .npy file.
@@ -79,7 +121,17 @@ fn check_length(name: Option<&str>, array: &Array<'_>) -> Result<(), Fault> {
     })
 }
 
-fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> io::Result<()> {
+fn unwritable(path: &Path, reason: io::Error) -> Error {
+    // The system reports a missing folder and a missing file alike: only the first can happen here.
+    let reason = match reason.kind() {
+        io::ErrorKind::NotFound => io::Error::other("its folder does not exist"),
+        _ => reason,
+    };
+    Error::new(path, Fault::io("write", reason))
+}
+
+/// The file to write to and its names, none for a device.
+fn begin(path: &Path) -> io::Result<(File, Option<(PathBuf, PathBuf)>)> {
     // Through a link the file it points to is replaced, not the link.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if let Ok(about) = fs::metadata(&target) {
@@ -88,25 +140,11 @@ fn replace(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> io::Result<()
         }
         if !about.is_file() {
             // To rename over /dev/null would delete a device.
-            let mut writer = BufWriter::new(OpenOptions::new().write(true).open(&target)?);
-            fill(&mut writer)?;
-            return writer.flush();
+            return Ok((OpenOptions::new().write(true).open(&target)?, None));
         }
     }
     let (temporary, file) = create_beside(&target)?;
-    let mut writer = BufWriter::with_capacity(1 << 16, file);
-    let finish = || {
-        fill(&mut writer)?;
-        writer.flush()?;
-        writer.get_ref().sync_all()?;
-        fs::rename(&temporary, &target)
-    };
-    let result = finish();
-    if result.is_err() {
-        // The first error is the one to tell; a leftover under a hidden name harms nobody.
-        let _ = fs::remove_file(&temporary);
-    }
-    result
+    Ok((file, Some((temporary, target))))
 }
 
 /// A new file in the folder of `path` under a name that no other writer, in this process or another, uses.

@@ -1,8 +1,15 @@
 //! Reading wav files made by hand, and what is wrong with bad ones.
 
+use std::path::{Path, PathBuf};
+
 use bpnmf_audio::{Channel, read};
 
 use super::{read_bytes, refusal, refusal_of, scratch};
+
+/// A tone of 440 Hz as libsndfile wrote it, see fixtures/make.py.
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
 
 /// A wav file: format tag, bits, channels, rate, and the bytes of its samples.
 fn wav(tag: u16, bits: u16, channels: u16, rate: u32, data: &[u8]) -> Vec<u8> {
@@ -133,4 +140,65 @@ fn samples_that_are_no_numbers_are_named() {
     let large: Vec<u8> = [1e300f64].iter().flat_map(|sample| sample.to_le_bytes()).collect();
     let text = refusal("large.wav", wav(3, 64, 1, 8000, &large));
     assert!(text.starts_with("sample 0 of channel 1 is 1"), "{text}");
+}
+
+#[test]
+fn all_other_formats_give_the_tone_without_delay() {
+    // libsndfile does not round to 16 bits, it cuts. A tone of a lossy coder is its own: what must show is a delay, and
+    // one of a single sample would give 0.044.
+    let step = 1.0 / 32_768.0;
+    for (name, tolerance) in
+        [("tone.flac", step), ("tone.aiff", step), ("tone.ogg", 0.022), ("tone.mp3", 0.022)]
+    {
+        let sound = read(&fixture(name), Channel::Mean).unwrap();
+        assert_eq!((sound.samples.len(), sound.rate), (2205, 22_050), "{name}");
+        // The jump at either end is no tone.
+        let squares = (300..1900).map(|at| {
+            let expected = 0.5 * (std::f64::consts::TAU * 440.0 * at as f64 / 22_050.0).sin();
+            (f64::from(sound.samples[at]) - expected).powi(2)
+        });
+        let error = (squares.sum::<f64>() / 1600.0).sqrt();
+        assert!(error < tolerance, "{name}: off by {error}");
+    }
+}
+
+#[test]
+fn a_file_that_ends_before_its_first_sample_breaks_off_there() {
+    let promised = "its header promises 2205 samples a channel, it has 0: was it copied to the end?";
+    let whole = std::fs::read(fixture("tone.flac")).unwrap();
+    assert_eq!(refusal("cut_tone.flac", &whole[..whole.len() - 40]), promised);
+    let sentence = "it breaks off after 0 samples a channel: was it copied to the end?";
+    for name in ["tone.ogg", "tone.aiff"] {
+        let whole = std::fs::read(fixture(name)).unwrap();
+        let len = if name == "tone.aiff" { 30 } else { whole.len() - 40 };
+        assert_eq!(refusal(&format!("cut_{name}"), &whole[..len]), sentence);
+    }
+    assert_eq!(refusal("cut_header.wav", &wav16(1, &[5; 100])[..30]), sentence);
+}
+
+#[test]
+fn no_damaged_file_makes_the_reader_panic() {
+    let mut state = 1u64;
+    let mut draw = |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    let wholes =
+        ["tone.flac", "tone.ogg", "tone.mp3", "tone.aiff"].map(|name| std::fs::read(fixture(name)).unwrap());
+    for whole in wholes.into_iter().chain([wav16(2, &[1000; 600])]) {
+        let damaged = scratch("damaged");
+        for _ in 0..150 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + draw(3) {
+                // Headers are where damage does most.
+                let reach = if draw(2) == 0 { 100 } else { bytes.len() };
+                let place = draw(reach);
+                bytes[place] = draw(256) as u8;
+            }
+            bytes.truncate(bytes.len() - draw(2) * draw(bytes.len()));
+            std::fs::write(&damaged, bytes).unwrap();
+            // Damage may go unnoticed, where it makes another valid file.
+            let _ = read(&damaged, Channel::Mean);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! Sounds in, out, and through a spectrogram; every kind of bad file is refused in one clear sentence.
 
 mod decode;
+mod resample;
 mod stft;
 mod wav;
 

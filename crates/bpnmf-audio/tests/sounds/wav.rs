@@ -1,6 +1,6 @@
 //! Writing wav files, and reading them back.
 
-use bpnmf_audio::wav::{Depth, write};
+use bpnmf_audio::wav::{Depth, Writer, write};
 use bpnmf_audio::{Channel, Sound, read};
 
 use super::{noise, scratch};
@@ -59,4 +59,41 @@ fn a_folder_that_is_not_there_is_named() {
     let path = scratch("nowhere").join("a.wav");
     let text = write(&path, &Sound { samples: vec![0.0], rate: 8000 }, Depth::Int16).unwrap_err().to_string();
     assert_eq!(text, format!("{}: could not write it: its folder does not exist", path.display()));
+}
+
+#[test]
+fn a_file_written_bit_by_bit_is_the_same_file() {
+    let sound = Sound { samples: noise(1001), rate: 44_100 };
+    for depth in [Depth::Int16, Depth::Int24, Depth::Float32] {
+        let (whole, bits) =
+            (scratch(&format!("whole_{depth:?}.wav")), scratch(&format!("bits_{depth:?}.wav")));
+        write(&whole, &sound, depth).unwrap();
+        let mut writer = Writer::create(&bits, 44_100, depth, 1001).unwrap();
+        for samples in sound.samples.chunks(77) {
+            writer.push(samples).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap(), 0);
+        let bytes = std::fs::read(whole).unwrap();
+        assert_eq!(bytes, std::fs::read(bits).unwrap());
+        let size = u32::from_le_bytes(bytes[4..8].try_into().unwrap());
+        assert_eq!(size as usize, bytes.len() - 8);
+    }
+}
+
+#[test]
+fn a_file_with_the_wrong_number_of_samples_is_not_written() {
+    let path = scratch("wrong_number.wav");
+    let mut writer = Writer::create(&path, 8000, Depth::Int16, 3).unwrap();
+    writer.push(&[0.0, 0.1]).unwrap();
+    let text = writer.finish().unwrap_err().to_string();
+    assert_eq!(text, format!("{}: begun for 3 samples, got 2, nothing was written", path.display()));
+    assert!(!path.exists());
+}
+
+#[test]
+fn more_than_a_wav_file_can_hold_is_refused_before_the_first_sample() {
+    let path = scratch("too_long.wav");
+    let text = Writer::create(&path, 8000, Depth::Int16, 1 << 31).unwrap_err().to_string();
+    let sentence = "4294967296 bytes of samples do not fit into a wav file, which holds 4 GB: use fewer";
+    assert_eq!(text, format!("{}: {sentence}", path.display()));
 }

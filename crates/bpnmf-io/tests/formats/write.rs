@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use bpnmf_io::{Array, read_npy_array, read_npz_arrays, write_atomically, write_npy, write_npz};
+use bpnmf_io::{Array, NewFile, read_npy_array, read_npz_arrays, write_atomically, write_npy, write_npz};
 
 use super::{DENSE, fixture, read_bytes, rows, scratch};
 
@@ -89,6 +89,25 @@ fn a_failed_write_leaves_the_old_file_and_nothing_else() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "old\n");
     write_atomically(&path, |writer| writeln!(writer, "new")).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "new\n");
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_new_file_appears_when_it_is_finished_and_leaves_nothing_when_it_is_not() {
+    let folder = scratch("bit_by_bit");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let (kept, dropped) = (folder.join("kept.txt"), folder.join("dropped.txt"));
+    let mut files = [NewFile::create(&kept).unwrap(), NewFile::create(&dropped).unwrap()];
+    for file in &mut files {
+        file.write(|writer| write!(writer, "one,")).unwrap();
+        assert_eq!(file.write(|writer| write!(writer, "two").map(|()| 7)).unwrap(), 7);
+    }
+    assert!(!kept.exists());
+    let [first, second] = files;
+    first.finish().unwrap();
+    drop(second);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "one,two");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
 }
 
