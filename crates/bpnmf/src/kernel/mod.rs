@@ -4,6 +4,7 @@
 //! margins for that. Code whose result is kept (`exact`) is plain double-precision arithmetic in a fixed order, so
 //! it gives the same bits however it was compiled.
 
+pub(crate) mod doubles;
 pub(crate) mod exact;
 mod lanes;
 

@@ -7,6 +7,17 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512);
 
+impl Avx512 {
+    #[inline(always)]
+    pub(crate) fn from_register(register: __m512) -> Self {
+        Self(register)
+    }
+    #[inline(always)]
+    pub(crate) fn register(self) -> __m512 {
+        self.0
+    }
+}
+
 // SAFETY of every block below: an `Avx512` is only made inside functions that `dispatch!` compiled for AVX-512 and
 // calls after asking the machine for it; loads and stores take references to sixteen values.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]

@@ -133,6 +133,22 @@ pub(crate) trait Lanes: Copy {
         each!(Self, N, n => exponents[n].mul_add(Self::splat(LN_2), log[n]))
     }
 
+    /// [`crate::special::ln_single`], the same bits: nothing is fused.
+    #[inline(always)]
+    fn ln_exactly<const N: usize>(v: [Self; N]) -> [Self; N] {
+        const P: [f32; 8] = crate::special::LN_NEAR_ONE;
+        let (exponents, powers) = Self::powers(v);
+        let f: [Self; N] = each!(Self, N, n => v[n].mul(powers[n]).sub(Self::splat(1.0)));
+        let mut p = [Self::splat(P[7]); N];
+        for i in (0..7).rev() {
+            p = each!(Self, N, n => p[n].mul(f[n]).add(Self::splat(P[i])));
+        }
+        each!(Self, N, n => {
+            let log = f[n].mul(f[n]).mul(p[n]).add(f[n]);
+            exponents[n].mul(Self::splat(LN_2)).add(log)
+        })
+    }
+
     /// [`Self::power`] of several.
     #[inline(always)]
     fn powers<const N: usize>(v: [Self; N]) -> ([Self; N], [Self; N]) {
