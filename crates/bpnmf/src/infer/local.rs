@@ -16,7 +16,7 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 /// Columns that one thread takes at a time: the widest group of the sweep.
-const GROUP: usize = MOST_COLUMNS;
+pub(crate) const GROUP: usize = MOST_COLUMNS;
 
 /// A local step: what to sweep, how often, and how to allocate.
 #[derive(Clone, Copy)]

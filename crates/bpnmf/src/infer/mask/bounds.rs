@@ -49,6 +49,9 @@ pub(super) struct Sites {
     open: [u16; MOST_COLUMNS],
     list: [u32; (MOST_COLUMNS + 1) * LANES],
     listed: usize,
+    /// Sites whose h is drawn, and those h.
+    places: [[u32; 2]; MOST_COLUMNS * LANES],
+    draws: [f32; MOST_COLUMNS * LANES],
     /// Lanes whose status quo a bound confirms, tier by tier; the last also has those that change.
     pub(super) decided: [[u16; MOST_COLUMNS]; TIERS],
     /// Lanes that change.
@@ -75,6 +78,8 @@ impl Default for Sites {
             open: [0; MOST_COLUMNS],
             list: [0; (MOST_COLUMNS + 1) * LANES],
             listed: 0,
+            places: [[0; 2]; MOST_COLUMNS * LANES],
+            draws: [0.0; MOST_COLUMNS * LANES],
             decided: [[0; MOST_COLUMNS]; TIERS],
             changes: [0; MOST_COLUMNS],
         }
@@ -106,23 +111,34 @@ impl Sites {
         self.changes[c] &= !lanes;
     }
 
-    /// Draws h for the lanes of a column that are off and need it.
+    /// Lists the lanes of a column that are off and need h.
     #[inline(always)]
-    fn draw<P: Proposal>(
+    fn need<V: Lanes>(&mut self, c: usize, status: u16) {
+        let unknown = self.undecided(c) & !status & !self.drawn[c];
+        self.drawn[c] |= unknown;
+        self.open::<V>(c, unknown);
+    }
+
+    /// Draws h for the listed sites of a tile of the columns from `first` on: all at once, which is much faster than one
+    /// by one. A column has `tiles` in `values`.
+    #[inline(always)]
+    fn draw<P: Proposal, V: Lanes>(
         &mut self,
         proposal: &P,
-        c: usize,
-        t: usize,
+        first: usize,
         tile: usize,
-        status: u16,
-        values: &mut Tile,
+        tiles: usize,
+        values: &mut [Tile],
     ) {
-        let mut unknown = self.undecided(c) & !status & !self.drawn[c];
-        self.drawn[c] |= unknown;
-        while unknown != 0 {
-            let lane = unknown.trailing_zeros() as usize;
-            unknown &= unknown - 1;
-            values.0[lane] = proposal.draw(t, tile * LANES + lane);
+        let (places, drawn) = (&mut self.places[..self.listed], &mut self.draws[..self.listed]);
+        for (place, &site) in places.iter_mut().zip(&self.list) {
+            let (c, lane) = position(site);
+            *place = [(first + c) as u32, (tile * LANES + lane) as u32];
+        }
+        proposal.draw_all(V::SIMD, places, drawn);
+        for (&h, &site) in drawn.iter().zip(&self.list) {
+            let (c, lane) = position(site);
+            values[c * tiles + tile].0[lane] = h;
         }
     }
 
@@ -175,11 +191,13 @@ pub(super) fn bound_columns<P: Proposal, V: Lanes>(
     let Place { job, first, tile, left, columns, on, .. } = place;
     let tiles = job.dictionary.components().div_ceil(LANES);
     if !P::KNOWN {
+        sites.listed = 0;
         for c in bits(left) {
-            let at = c * tiles + tile;
-            without_h::<P, V>(&place, c, on[at], sites);
-            sites.draw(job.proposal, c, first + c, tile, on[at], &mut values[at]);
+            let status = on[c * tiles + tile];
+            without_h::<P, V>(&place, c, status, sites);
+            sites.need::<V>(c, status);
         }
+        sites.draw::<P, V>(job.proposal, first, tile, tiles, values);
     }
     let tiled = Tiled::<V> {
         tiles,

@@ -19,7 +19,7 @@ use super::activations::{Activations, ActiveColumn};
 use super::dictionary::Dictionary;
 use super::work::exact_gain;
 use crate::counts::Counts;
-use crate::kernel::{LANES, Lanes, Plain, Tile, flat_mut};
+use crate::kernel::{LANES, Lanes, Plain, Simd, Tile, flat_mut};
 use crate::random::{Key, Site, philox};
 use crate::special::ln;
 use bounds::{MARGIN, ROUNDING};
@@ -37,6 +37,12 @@ pub(crate) trait Proposal: Sync {
     const KNOWN: bool;
     /// H of component k in column t. The same site always gives the same value within one iteration.
     fn draw(&self, t: usize, k: usize) -> f32;
+    /// The same of several sites [t, k].
+    fn draw_all(&self, _: Simd, sites: &[[u32; 2]], out: &mut [f32]) {
+        for (&[t, k], out) in sites.iter().zip(out) {
+            *out = self.draw(t as usize, k as usize);
+        }
+    }
 }
 
 /// All activations are in place.

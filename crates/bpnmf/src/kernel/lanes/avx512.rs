@@ -1,6 +1,6 @@
 //! Sixteen lanes on AVX-512.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd};
 use core::arch::x86_64::*;
 
 /// Lanes in one 512-bit register.
@@ -22,6 +22,7 @@ impl Avx512 {
 // calls after asking the machine for it; loads and stores take references to sixteen values.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
+    const SIMD: Simd = Simd::Avx512;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
 

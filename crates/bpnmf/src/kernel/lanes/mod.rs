@@ -8,7 +8,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use super::LANES;
+use super::{LANES, Simd};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
@@ -42,6 +42,8 @@ pub(crate) const LN_ERROR: f32 = 1.3e-5;
 /// The vector types must only be used inside a function compiled for their features (see `dispatch!`); every
 /// method is inlined into it.
 pub(crate) trait Lanes: Copy {
+    /// What it is made for.
+    const SIMD: Simd;
     /// How many columns are swept side by side: as many as there are accumulators to keep the multipliers busy.
     const COLUMNS: usize;
     /// How many tiles of components are scored at once, likewise.

@@ -1,6 +1,6 @@
 //! Sixteen lanes without special instructions.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd};
 
 /// Lanes without special instructions.
 #[derive(Clone, Copy)]
@@ -23,6 +23,7 @@ impl Plain {
 }
 
 impl Lanes for Plain {
+    const SIMD: Simd = Simd::Plain;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
 
