@@ -76,8 +76,7 @@ impl Proposal for FromQ<'_> {
         stored(draw / self.rho_h[at])
     }
     fn draw_all(&self, simd: Simd, sites: &[[u32; 2]], out: &mut [f32]) {
-        let place =
-            Place { simd, key: self.key, site: Site::Activation, iteration: self.iteration, i: 0 };
+        let place = Place { simd, key: self.key, site: Site::Activation, iteration: self.iteration, i: 0 };
         let at = |t: usize, k: usize| t * self.components + k;
         draw_listed(place, sites, out, |t, k| self.nu_h[at(t, k)], |t, k| self.rho_h[at(t, k)]);
     }

@@ -39,10 +39,11 @@ pub(crate) trait Eight: Copy {
     fn load(at: &[f64; EIGHT]) -> Self;
     fn store(self, at: &mut [f64; EIGHT]);
     fn add(self, other: Self) -> Self;
-    fn sub(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
-    /// self * a + b for products that are exact in f64, such as those of two f32: fused or not, the same bits.
-    fn add_exact_product(self, a: Self, b: Self) -> Self;
+    /// self * a + b, rounded once: slow where that is not an instruction, but the same bits.
+    fn mul_add(self, a: Self, b: Self) -> Self;
+    /// b - self * a, rounded once.
+    fn neg_mul_add(self, a: Self, b: Self) -> Self;
     /// self where the lane of `x` is positive, else 0, also instead of NaN.
     fn where_positive(self, x: Self) -> Self;
 }
@@ -96,16 +97,24 @@ impl Eight for PlainEight {
         self.zip(other, |a, b| a + b)
     }
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        self.zip(other, |a, b| a - b)
-    }
-    #[inline(always)]
     fn mul(self, other: Self) -> Self {
         self.zip(other, |a, b| a * b)
     }
     #[inline(always)]
-    fn add_exact_product(self, a: Self, b: Self) -> Self {
-        self.mul(a).add(b)
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        let mut out = self.0;
+        for i in 0..EIGHT {
+            out[i] = self.0[i].mul_add(a.0[i], b.0[i]);
+        }
+        Self(out)
+    }
+    #[inline(always)]
+    fn neg_mul_add(self, a: Self, b: Self) -> Self {
+        let mut out = self.0;
+        for i in 0..EIGHT {
+            out[i] = (-self.0[i]).mul_add(a.0[i], b.0[i]);
+        }
+        Self(out)
     }
     #[inline(always)]
     fn where_positive(self, x: Self) -> Self {
@@ -161,16 +170,16 @@ impl Eight for WideEight {
         Self(unsafe { _mm512_add_pd(self.0, other.0) })
     }
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        Self(unsafe { _mm512_sub_pd(self.0, other.0) })
-    }
-    #[inline(always)]
     fn mul(self, other: Self) -> Self {
         Self(unsafe { _mm512_mul_pd(self.0, other.0) })
     }
     #[inline(always)]
-    fn add_exact_product(self, a: Self, b: Self) -> Self {
+    fn mul_add(self, a: Self, b: Self) -> Self {
         Self(unsafe { _mm512_fmadd_pd(self.0, a.0, b.0) })
+    }
+    #[inline(always)]
+    fn neg_mul_add(self, a: Self, b: Self) -> Self {
+        Self(unsafe { _mm512_fnmadd_pd(self.0, a.0, b.0) })
     }
     #[inline(always)]
     fn where_positive(self, x: Self) -> Self {
@@ -231,17 +240,19 @@ impl Eight for HalfEight {
         unsafe { Self([_mm256_add_pd(self.0[0], other.0[0]), _mm256_add_pd(self.0[1], other.0[1])]) }
     }
     #[inline(always)]
-    fn sub(self, other: Self) -> Self {
-        unsafe { Self([_mm256_sub_pd(self.0[0], other.0[0]), _mm256_sub_pd(self.0[1], other.0[1])]) }
-    }
-    #[inline(always)]
     fn mul(self, other: Self) -> Self {
         unsafe { Self([_mm256_mul_pd(self.0[0], other.0[0]), _mm256_mul_pd(self.0[1], other.0[1])]) }
     }
     #[inline(always)]
-    fn add_exact_product(self, a: Self, b: Self) -> Self {
+    fn mul_add(self, a: Self, b: Self) -> Self {
         unsafe {
             Self([_mm256_fmadd_pd(self.0[0], a.0[0], b.0[0]), _mm256_fmadd_pd(self.0[1], a.0[1], b.0[1])])
+        }
+    }
+    #[inline(always)]
+    fn neg_mul_add(self, a: Self, b: Self) -> Self {
+        unsafe {
+            Self([_mm256_fnmadd_pd(self.0[0], a.0[0], b.0[0]), _mm256_fnmadd_pd(self.0[1], a.0[1], b.0[1])])
         }
     }
     #[inline(always)]

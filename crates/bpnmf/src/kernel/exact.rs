@@ -1,5 +1,5 @@
-//! Double-precision sums whose results are kept. Terms are added in a fixed order and no product that rounds is fused, so
-//! they give the same bits on every machine.
+//! Double-precision sums whose results are kept. Terms are added in a fixed order and every step is rounded the same way,
+//! so they give the same bits on every machine.
 
 use super::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
 use super::{LANES, Lanes, dispatch};

@@ -82,9 +82,15 @@ fn lanes_equal_single_draws_bit_for_bit() {
         for simd in ALL {
             let mut out = vec![f64::NAN; length];
             gamma_row(simd, key, Site::Dictionary, 5, 6, first, &shapes, &mut out);
-            assert!((0..length).all(|n| out[n].to_bits() == single([6, row(n)], n)), "{simd:?}, row of {length}");
+            assert!(
+                (0..length).all(|n| out[n].to_bits() == single([6, row(n)], n)),
+                "{simd:?}, row of {length}"
+            );
             gamma_sites(simd, key, Site::Dictionary, 5, &places, &shapes, &mut out);
-            assert!((0..length).all(|n| out[n].to_bits() == single(places[n], n)), "{simd:?}, {length} sites");
+            assert!(
+                (0..length).all(|n| out[n].to_bits() == single(places[n], n)),
+                "{simd:?}, {length} sites"
+            );
         }
     }
 }

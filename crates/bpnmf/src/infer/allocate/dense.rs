@@ -4,9 +4,9 @@
 use super::{Allocated, Allocation, Listed, Task};
 use crate::counts::{Column, Counts};
 use crate::infer::dictionary::Dictionary;
-use crate::kernel::doubles::{Doubles, EIGHT, Eight, Line, flat_lines, flat_lines_mut, sum_of};
+use crate::kernel::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
 use crate::kernel::exact::ln_of_rates;
-use crate::kernel::{LANES, dispatch};
+use crate::kernel::{LANES, dispatch, prefetch};
 
 /// Tiles of features that are handled at once. Sums over features are taken in chunks of so many: another number means
 /// another rounding.
@@ -98,6 +98,10 @@ fn chunk<V: Doubles, const N: usize>(
 ) {
     widen::<V, N>(task.dictionary, at, scratch);
     let Scratch { w, shares, logs, .. } = scratch;
+    let columns = out.len();
+    // Behind the last feature there are neither counts nor rates.
+    let features = task.counts.features() - at * LANES;
+    let last_lanes = u16::MAX >> (N * LANES).saturating_sub(features);
     let mut sites = shares.iter_mut();
     for (c, column) in out.iter_mut().enumerate() {
         let zero = V::Eight::splat(0.0);
@@ -106,12 +110,13 @@ fn chunk<V: Doubles, const N: usize>(
             let (w, h) = (lines::<N>(w, k), V::Eight::splat(f64::from(h)));
             for i in 0..N {
                 for j in 0..2 {
-                    rate[i][j] = V::Eight::load(&w[i][j].0).add_exact_product(h, rate[i][j]);
+                    rate[i][j] = V::Eight::load(&w[i][j].0).mul_add(h, rate[i][j]);
                 }
             }
         }
         let x = counts_of::<V, N>(task.counts, first + c, at, column);
-        let ratio = quotients::<V, N>(x, rate);
+        fetch::<N>(task.counts, first + columns + c, at);
+        let ratio = quotients::<V, N>(x, rate, last_lanes);
         let kept = &mut column.ratio[2 * at..][..2 * N];
         for i in 0..N {
             for j in 0..2 {
@@ -119,14 +124,14 @@ fn chunk<V: Doubles, const N: usize>(
             }
         }
         let log = ln_of_rates::<V, N>(rate);
-        let mut terms = [[zero; 2]; N];
+        let mut sums = [V::Eight::load(&logs[c].0), zero];
         for i in 0..N {
             let log = V::widened(log[i]);
             for j in 0..2 {
-                terms[i][j] = x[i][j].mul(log[j]);
+                sums[j] = x[i][j].mul_add(log[j], sums[j]);
             }
         }
-        add_to::<V, N>(terms, &mut logs[c]);
+        sums[0].add(sums[1]).store(&mut logs[c].0);
         if task.allocation == Allocation::Sampled {
             for i in 0..N {
                 for j in 0..2 {
@@ -137,13 +142,13 @@ fn chunk<V: Doubles, const N: usize>(
         }
         for (&(k, _), sum) in column.parts.iter().zip(sites.by_ref()) {
             let w = lines::<N>(w, k);
-            let mut terms = [[zero; 2]; N];
+            let mut sums = [V::Eight::load(&sum.0), zero];
             for i in 0..N {
                 for j in 0..2 {
-                    terms[i][j] = ratio[i][j].mul(V::Eight::load(&w[i][j].0));
+                    sums[j] = ratio[i][j].mul_add(V::Eight::load(&w[i][j].0), sums[j]);
                 }
             }
-            add_to::<V, N>(terms, sum);
+            sums[0].add(sums[1]).store(&mut sum.0);
         }
     }
 }
@@ -178,47 +183,62 @@ fn counts_of<V: Doubles, const N: usize>(
     at: usize,
     column: &Allocated,
 ) -> [[V::Eight; 2]; N] {
-    let mut out = [[V::Eight::splat(0.0); 2]; N];
     let x = match counts.column(t) {
         Column::Dense(values) => &values[at * LANES..],
         Column::Sparse(..) => &column.x[at * LANES..],
     };
-    let (whole, rest) = x.as_chunks::<EIGHT>();
-    let mut last = [0.0; EIGHT];
-    if whole.len() < 2 * N {
-        last[..rest.len()].copy_from_slice(rest);
+    let (whole, _) = x.as_chunks::<LANES>();
+    if let Some(whole) = whole.first_chunk() {
+        return eights::<V, N>(whole);
     }
+    let mut padded = [[0.0; LANES]; N];
+    for (f, &x) in x.iter().enumerate() {
+        padded[f / LANES][f % LANES] = x;
+    }
+    eights::<V, N>(&padded)
+}
+
+#[inline(always)]
+fn eights<V: Doubles, const N: usize>(x: &[[f64; LANES]; N]) -> [[V::Eight; 2]; N] {
+    let mut out = [[V::Eight::splat(0.0); 2]; N];
     for i in 0..N {
-        for j in 0..2 {
-            let n = 2 * i + j;
-            if n < whole.len() {
-                out[i][j] = V::Eight::load(&whole[n]);
-            } else if n == whole.len() {
-                out[i][j] = V::Eight::load(&last);
-            }
-        }
+        let (halves, _) = x[i].as_chunks();
+        out[i] = [V::Eight::load(&halves[0]), V::Eight::load(&halves[1])];
     }
     out
 }
 
+/// Asks for counts that will be needed soon: the machine does not see so far ahead.
+#[inline(always)]
+fn fetch<const N: usize>(counts: &Counts, t: usize, at: usize) {
+    if t < counts.observations()
+        && let Column::Dense(values) = counts.column(t)
+    {
+        for line in 0..2 * N {
+            prefetch(values, at * LANES + line * EIGHT);
+        }
+    }
+}
+
 /// x / rate where there are counts, else 0; within 4e-16 of it.
 ///
-/// A division in double precision takes twice as long as all the rest of it here: so one in single precision, and a
-/// step of Newton's of the third order, in which nothing is fused.
+/// A division in double precision takes longer than one in single precision and a step of Newton's of the third order.
 #[inline(always)]
 fn quotients<V: Doubles, const N: usize>(
     x: [[V::Eight; 2]; N],
     rate: [[V::Eight; 2]; N],
+    last_lanes: u16,
 ) -> [[V::Eight; 2]; N] {
     let mut out = x;
     let mut far = 0;
     for i in 0..N {
         let single = V::narrowed(rate[i]);
-        far |= !(single.gt(V::splat(NEAR[0])) & V::splat(NEAR[1]).gt(single));
+        let lanes = if i + 1 == N { last_lanes } else { u16::MAX };
+        far |= !(single.gt(V::splat(NEAR[0])) & V::splat(NEAR[1]).gt(single)) & lanes;
         let inverse = V::widened(V::splat(1.0).div(single));
         for j in 0..2 {
-            let miss = V::Eight::splat(1.0).sub(rate[i][j].mul(inverse[j]));
-            let inverse = inverse[j].add(inverse[j].mul(miss.add(miss.mul(miss))));
+            let miss = rate[i][j].neg_mul_add(inverse[j], V::Eight::splat(1.0));
+            let inverse = inverse[j].mul_add(miss.mul_add(miss, miss), inverse[j]);
             out[i][j] = x[i][j].mul(inverse);
         }
     }
@@ -261,19 +281,6 @@ fn far_quotients<V: Doubles, const N: usize>(
     }
 }
 
-/// Adds a chunk's terms to a partial sum, in a fixed tree.
-#[inline(always)]
-fn add_to<V: Doubles, const N: usize>(terms: [[V::Eight; 2]; N], sum: &mut Line) {
-    let mut pairs = [V::Eight::splat(0.0); CHUNK];
-    for i in 0..N {
-        pairs[i] = terms[i][0].add(terms[i][1]);
-    }
-    let first = if N > 1 { pairs[0].add(pairs[1]) } else { pairs[0] };
-    let second = if N > 3 { pairs[2].add(pairs[3]) } else { pairs[2] };
-    let chunk = if N > 2 { first.add(second) } else { first };
-    V::Eight::load(&sum.0).add(chunk).store(&mut sum.0);
-}
-
 /// sums[k][f] += ratio h of the columns that `on` lists for each component, in their order.
 #[inline(always)]
 pub(super) fn add_up<V: Doubles>(sums: &mut [f64], features: usize, on: &Listed, done: &[Allocated]) {
@@ -303,22 +310,66 @@ fn add_up_lines<V: Doubles, const N: usize>(
     on: &[(u32, f32)],
     done: &[Allocated],
 ) {
-    let mut lines = [Line::ZERO; N];
-    flat_lines_mut(&mut lines)[..sums.len()].copy_from_slice(sums);
+    let (whole, rest) = sums.as_chunks_mut::<EIGHT>();
+    let mut last = [0.0; EIGHT];
+    for (last, rest) in last.iter_mut().zip(&*rest) {
+        *last = *rest;
+    }
     let mut totals = [V::Eight::splat(0.0); N];
     for i in 0..N {
-        totals[i] = V::Eight::load(&lines[i].0);
+        totals[i] = V::Eight::load(whole.get(i).unwrap_or(&last));
     }
     for &(c, h) in on {
         let ratio = &done[c as usize].ratio[line..];
         let h = V::Eight::splat(f64::from(h));
         let ratio: &[Line; N] = ratio.first_chunk().expect("padded to whole chunks");
         for i in 0..N {
-            totals[i] = totals[i].add(V::Eight::load(&ratio[i].0).mul(h));
+            totals[i] = V::Eight::load(&ratio[i].0).mul_add(h, totals[i]);
         }
     }
-    for i in 0..N {
-        totals[i].store(&mut lines[i].0);
+    for i in (0..N).rev() {
+        // The rest, if there is one, is in the line behind the whole ones; nobody reads those behind it.
+        totals[i].store(if i < whole.len() { &mut whole[i] } else { &mut last });
     }
-    sums.copy_from_slice(&flat_lines(&lines)[..sums.len()]);
+    for (rest, last) in rest.iter_mut().zip(last) {
+        *rest = last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Simd;
+
+    fn divide<V: Doubles>(x: &[f64; LANES], rate: &[f64; LANES], out: &mut [Line; 2]) {
+        let quotient = quotients::<V, 1>(eights::<V, 1>(&[*x]), eights::<V, 1>(&[*rate]), u16::MAX);
+        for j in 0..2 {
+            quotient[0][j].store(&mut out[j].0);
+        }
+    }
+
+    dispatch! { fn divide_on [] (x: &[f64; LANES], rate: &[f64; LANES], out: &mut [Line; 2]) = divide }
+
+    #[test]
+    fn quotients_are_good_to_4e_16_for_any_rate_and_the_same_bits_on_every_machine() {
+        for power in -75..36 {
+            // Lanes near a power of ten, some of them beyond single precision where the others are not.
+            let (mut x, mut rate) = ([0.0; LANES], [0.0; LANES]);
+            for i in 0..LANES {
+                x[i] = [0.0, 1.0, 3.7, 1e12][i % 4];
+                rate[i] = 10f64.powf(f64::from(power) + 0.61803 * i as f64);
+            }
+            let mut plain = [Line::ZERO; 2];
+            divide_on(Simd::Plain, &x, &rate, &mut plain);
+            for simd in [Simd::Avx512, Simd::Avx2] {
+                let mut out = [Line::ZERO; 2];
+                divide_on(simd, &x, &rate, &mut out);
+                assert_eq!(out, plain, "{simd:?}, 1e{power}");
+            }
+            for i in 0..LANES {
+                let (ours, exact) = (plain[i / EIGHT].0[i % EIGHT], x[i] / rate[i]);
+                assert!((ours - exact).abs() <= 4e-16 * exact, "{} / {} is {ours}", x[i], rate[i]);
+            }
+        }
+    }
 }

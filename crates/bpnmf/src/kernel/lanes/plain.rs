@@ -60,6 +60,14 @@ impl Lanes for Plain {
         self.mul(a).add(b)
     }
     #[inline(always)]
+    fn fused(self, a: Self, b: Self) -> Self {
+        let mut out = self;
+        for i in 0..LANES {
+            out.0[i] = self.0[i].mul_add(a.0[i], b.0[i]);
+        }
+        out
+    }
+    #[inline(always)]
     fn max(self, other: Self) -> Self {
         self.zip(other, |a, b| if a > b { a } else { b })
     }
