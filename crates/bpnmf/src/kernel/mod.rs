@@ -1,8 +1,8 @@
 //! SIMD: sixteen single-precision lanes at a time, on whatever the machine has.
 //!
 //! Code that bounds is generic over [`Lanes`] and may round differently from machine to machine: the bounds carry
-//! margins for that. Code whose result is kept (`exact`) is plain double-precision arithmetic in a fixed order, so
-//! it gives the same bits however it was compiled.
+//! margins for that. Code whose result is kept (`exact`, `doubles`) is double-precision arithmetic in a fixed order in
+//! which every step is rounded the same way, so it gives the same bits however it was compiled.
 
 pub(crate) mod doubles;
 pub(crate) mod exact;

@@ -11,6 +11,7 @@
 
 mod bounds;
 mod score;
+mod single;
 mod sweep;
 
 pub(crate) use sweep::{Scratch, sweep};
@@ -171,10 +172,14 @@ impl<P: Proposal> Sweep<'_, P> {
     }
 }
 
-/// How many columns are swept side by side: as many as stay in cache.
+/// How many columns are swept side by side: as many as stay in cache, and a divisor of [`MOST_COLUMNS`].
 pub(crate) fn columns_side_by_side(counts: &Counts) -> usize {
     let entries = if compact(counts) { counts.nonzeros() / counts.observations() } else { counts.features() };
-    (16_384 / entries.max(1)).clamp(8, 32) / 8 * 8
+    match 20_000 / entries.max(1) {
+        0..16 => 8,
+        16..MOST_COLUMNS => 16,
+        _ => MOST_COLUMNS,
+    }
 }
 
 /// Whether columns are swept by their positive entries alone.
