@@ -3,7 +3,7 @@
 use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_row, draw_sites};
-use super::local::{Allocation, LocalStep, blocks};
+use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
 use super::state::{Averages, Slots, report};
 use super::{Batch, Engine, Info, Init, State};
@@ -167,11 +167,12 @@ impl Engine for Gibbs {
 
         let tiles = activations.tiles();
         let (on, values) = activations.columns_mut(0, counts.observations());
-        let columns =
-            on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(shares.chunks(components)).enumerate();
-        workers.for_each(columns, |(t, ((on, values), shares)), _| {
-            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: t as u32 };
-            draw_sites(place, on, values, |k| prior.c() + shares[k], |k| prior.d() + dictionary.sum(k));
+        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+        workers.for_each(groups, |(group, (on, values)), _| {
+            let i = (group * GROUP) as u32;
+            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
+            let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
+            draw_sites(place, tiles, on, values, shape, |_, k| prior.d() + dictionary.sum(k));
         });
         workspace.kept_shares = shares;
 

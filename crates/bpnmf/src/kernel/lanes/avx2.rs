@@ -1,6 +1,6 @@
 //! Sixteen lanes on AVX2 with FMA.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd};
 use core::arch::x86_64::*;
 
 /// Lanes in two 256-bit registers.
@@ -17,6 +17,7 @@ impl Avx2 {
 // SAFETY of every block below: as for `Avx512`, with AVX2 and FMA.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx2 {
+    const SIMD: Simd = Simd::Avx2;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
 

@@ -1,16 +1,28 @@
 //! Sixteen lanes on AVX-512.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd};
 use core::arch::x86_64::*;
 
 /// Lanes in one 512-bit register.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512);
 
+impl Avx512 {
+    #[inline(always)]
+    pub(crate) fn from_register(register: __m512) -> Self {
+        Self(register)
+    }
+    #[inline(always)]
+    pub(crate) fn register(self) -> __m512 {
+        self.0
+    }
+}
+
 // SAFETY of every block below: an `Avx512` is only made inside functions that `dispatch!` compiled for AVX-512 and
 // calls after asking the machine for it; loads and stores take references to sixteen values.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
+    const SIMD: Simd = Simd::Avx512;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
 

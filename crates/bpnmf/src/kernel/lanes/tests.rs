@@ -23,6 +23,14 @@ fn logits<V: Lanes>(words: &[[u32; LANES]], out: &mut [Tile]) {
     }
 }
 
+fn exact_logarithms<V: Lanes>(values: &mut [Tile]) {
+    for tile in values {
+        let [log] = V::ln_exactly([V::load(&tile.0)]);
+        log.store(&mut tile.0);
+    }
+}
+
+dispatch! { fn exact_logarithms_on [] (values: &mut [Tile]) = exact_logarithms }
 dispatch! { fn logarithms_on [] (values: &mut [Tile]) = logarithms }
 dispatch! { fn reciprocals_on [] (values: &mut [Tile]) = reciprocals }
 dispatch! { fn logits_on [] (words: &[[u32; LANES]], out: &mut [Tile]) = logits }
@@ -92,5 +100,24 @@ fn logits_are_within_their_error() {
             };
             assert!(fine, "{simd:?}: logit of {word} is {truth}, not {logit}");
         }
+    }
+}
+
+#[test]
+fn kept_logarithms_are_good_to_2e_7_and_the_same_bits_on_every_machine() {
+    let grid: Vec<f32> = grid().into_iter().filter(|v| *v > 0.0).collect();
+    let mut plain = tiles(&grid);
+    // What fills up the last tile must be positive, too.
+    flat_mut(&mut plain)[grid.len()..].fill(1.0);
+    let start = plain.clone();
+    exact_logarithms_on(Simd::Plain, &mut plain);
+    for simd in ALL {
+        let mut ours = start.clone();
+        exact_logarithms_on(simd, &mut ours);
+        assert!(ours == plain, "{simd:?}");
+    }
+    for (&v, &log) in grid.iter().zip(flat_mut(&mut plain).iter()) {
+        let exact = f64::from(v).ln();
+        assert!((f64::from(log) - exact).abs() < 2e-7 * (1.0 + exact.abs()), "{v}: {log}, {exact}");
     }
 }
