@@ -5,7 +5,7 @@
 
 use super::activations::Activations;
 pub(crate) use super::allocate::Allocation;
-use super::allocate::{self, Allocated, Task, add_up, sample, share};
+use super::allocate::{self, Allocated, Task, add_up, add_up_drawn, share};
 use super::dictionary::Dictionary;
 use super::mask::{self, MOST_COLUMNS, Proposal, Sweep, Tiers, compact, sweep};
 use crate::counts::Counts;
@@ -13,7 +13,6 @@ use crate::kernel::{LANES, Tile};
 use crate::stats::SuffStats;
 use crate::workers::Workers;
 use core::ops::Range;
-use core::sync::atomic::AtomicU64;
 
 /// Columns that one thread takes at a time: the widest group of the sweep.
 pub(crate) const GROUP: usize = MOST_COLUMNS;
@@ -59,15 +58,12 @@ impl Workspace {
     pub(crate) fn finish(&mut self, allocation: Allocation, dictionary: &Dictionary) {
         let components = dictionary.components();
         let features = self.stats.allocated.len() / components;
-        match allocation {
-            Allocation::Expected => {
-                for (k, row) in self.stats.allocated.chunks_mut(features).enumerate() {
-                    for (sum, &w) in row.iter_mut().zip(dictionary.row(k)) {
-                        *sum *= f64::from(w);
-                    }
+        if allocation == Allocation::Expected {
+            for (k, row) in self.stats.allocated.chunks_mut(features).enumerate() {
+                for (sum, &w) in row.iter_mut().zip(dictionary.row(k)) {
+                    *sum *= f64::from(w);
                 }
             }
-            Allocation::Sampled => from_integers(&mut self.stats.allocated),
         }
     }
 }
@@ -106,7 +102,6 @@ impl<P: Proposal> LocalStep<'_, P> {
         shares.resize(columns.len() * components, 0.0);
 
         let (on, values) = activations.columns_mut(from, to);
-        let counted = as_integers(&mut stats.allocated);
         let groups = on
             .chunks_mut(GROUP * tiles)
             .zip(values.chunks_mut(GROUP * tiles))
@@ -114,13 +109,24 @@ impl<P: Proposal> LocalStep<'_, P> {
             .zip(shares.chunks_mut(GROUP * components))
             .enumerate();
         workers.for_each(groups, |(group, (((on, values), done), shares)), scratch| {
-            self.columns(workers, from + group * GROUP, on, values, done, shares, counted, scratch);
+            self.columns(workers, from + group * GROUP, on, values, done, shares, scratch);
         });
-        if self.allocation == Allocation::Expected {
-            let rows = stats.allocated.chunks_mut(LANES * counts.features());
-            workers.for_each(rows.enumerate(), |(tile, rows), scratch| {
-                add_up(workers.simd, counts, rows, tile, from..to, activations, done, &mut scratch.allocate);
-            });
+        let features = counts.features();
+        match self.allocation {
+            Allocation::Expected => {
+                let rows = stats.allocated.chunks_mut(LANES * features);
+                workers.for_each(rows.enumerate(), |(tile, rows), scratch| {
+                    let scratch = &mut scratch.allocate;
+                    add_up(workers.simd, counts, rows, tile, from..to, activations, done, scratch);
+                });
+            }
+            Allocation::Sampled => {
+                let many = components.div_ceil(workers.threads());
+                let rows = stats.allocated.chunks_mut(many * features).enumerate();
+                workers.for_each(rows, |(part, rows), _| {
+                    add_up_drawn(workers.simd, features, part * many, rows, done);
+                });
+            }
         }
         for (column, t) in done.iter().zip(from..to) {
             for (k, h) in activations.column(t).iter() {
@@ -141,7 +147,6 @@ impl<P: Proposal> LocalStep<'_, P> {
         values: &mut [Tile],
         done: &mut [Allocated],
         shares: &mut [f64],
-        counted: &[AtomicU64],
         scratch: &mut Scratch,
     ) {
         let mut tiers = Tiers::default();
@@ -150,30 +155,11 @@ impl<P: Proposal> LocalStep<'_, P> {
             tiers.add(&sweep(workers.simd, &job, from, on, values, &mut scratch.sweep));
         }
         let Sweep { counts, dictionary, key, .. } = self.sweep;
-        let task = Task { counts, dictionary, allocation: self.allocation };
+        let task = Task { counts, dictionary, allocation: self.allocation, key, iteration: self.iteration };
         share(workers.simd, task, from, on, values, done, shares, &mut scratch.allocate);
-        let (alone, components) = (workers.threads() == 1, dictionary.components());
-        for (c, (column, shares)) in done.iter_mut().zip(shares.chunks_mut(components)).enumerate() {
+        for column in done {
             // The whole group's tiers go with its first column.
             column.tiers = core::mem::take(&mut tiers);
-            if self.allocation == Allocation::Sampled {
-                sample(task, key, self.iteration, alone, from + c, column, shares, counted);
-            }
         }
-    }
-}
-
-/// The sums as integers to add whole counts to: exact, so the order of the threads does not matter. They start as
-/// 0.0, whose bits are 0.
-fn as_integers(sums: &mut [f64]) -> &[AtomicU64] {
-    // SAFETY: f64 and AtomicU64 have the same size and alignment, every bit pattern is valid for both, and the
-    // exclusive borrow lasts as long as the view.
-    unsafe { core::slice::from_raw_parts(sums.as_mut_ptr().cast::<AtomicU64>(), sums.len()) }
-}
-
-/// Turns those integers back into numbers.
-fn from_integers(sums: &mut [f64]) {
-    for sum in sums {
-        *sum = sum.to_bits() as f64;
     }
 }

@@ -15,6 +15,9 @@ pub(crate) use lanes::{LN_ERROR, Lanes, Plain, each};
 /// The number of lanes, and of components in a tile.
 pub(crate) const LANES: usize = 16;
 
+/// The number of words of 16 bits that are compared at once.
+pub(crate) const WORDS: usize = 32;
+
 /// Sixteen neighbouring values on a cache line of their own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]

@@ -9,9 +9,17 @@ use crate::kernel::exact::{add_scaled, dot, sum_x_ln};
 /// Features whose sums are taken at once.
 const WIDTH: usize = 32;
 
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scratch {
+    /// W at the entries of a column, a component that is on after the other.
+    gathered: Vec<f32>,
+    /// Xhat at the entries.
+    rates: Vec<f64>,
+}
+
 dispatch! {
     pub(super) fn share [] (
-        task: Task<'_>, out: &mut [Allocated], shares: &mut [f64], gathered: &mut Vec<f32>,
+        task: Task<'_>, out: &mut [Allocated], shares: &mut [f64], scratch: &mut Scratch,
     ) = share_columns
 }
 
@@ -20,15 +28,14 @@ fn share_columns<V: Doubles>(
     task: Task<'_>,
     out: &mut [Allocated],
     shares: &mut [f64],
-    gathered: &mut Vec<f32>,
+    scratch: &mut Scratch,
 ) {
     let components = task.dictionary.components();
     for (column, shares) in out.iter_mut().zip(shares.chunks_exact_mut(components)) {
-        share_column::<V>(task, column, shares, gathered);
+        share_column::<V>(task, column, shares, scratch);
     }
 }
 
-/// W at the entries of a column, a component that is on after the other.
 #[inline(always)]
 fn gather(dictionary: &Dictionary, column: &Allocated, gathered: &mut Vec<f32>) {
     let entries = column.x.len();
@@ -42,19 +49,15 @@ fn gather(dictionary: &Dictionary, column: &Allocated, gathered: &mut Vec<f32>) 
 }
 
 #[inline(always)]
-fn share_column<V: Doubles>(
-    task: Task<'_>,
-    out: &mut Allocated,
-    shares: &mut [f64],
-    gathered: &mut Vec<f32>,
-) {
+fn share_column<V: Doubles>(task: Task<'_>, out: &mut Allocated, shares: &mut [f64], scratch: &mut Scratch) {
+    let Scratch { gathered, rates } = scratch;
     let mut expected = 0.0;
     for &(k, h) in &out.parts {
         expected += f64::from(h) * task.dictionary.sum(k);
     }
     gather(task.dictionary, out, gathered);
     let entries = out.x.len();
-    let rates = &mut flat_lines_mut(&mut out.rate)[..entries];
+    rates.resize(entries, 0.0);
     for (chunk, rate) in rates.chunks_mut(WIDTH).enumerate() {
         let at = chunk * WIDTH;
         let width = rate.len();
@@ -71,15 +74,16 @@ fn share_column<V: Doubles>(
         rate.copy_from_slice(&sums[..width]);
     }
     out.log_likelihood = sum_x_ln::<V>(&out.x, rates) - expected;
+    if task.allocation == Allocation::Sampled {
+        return;
+    }
     let ratios = &mut flat_lines_mut(&mut out.ratio)[..entries];
     for ((ratio, &x), &rate) in ratios.iter_mut().zip(&out.x).zip(&*rates) {
         let quotient = x / rate;
         *ratio = if x > 0.0 { quotient } else { 0.0 };
     }
-    if task.allocation == Allocation::Expected {
-        for (i, &(k, h)) in out.parts.iter().enumerate() {
-            shares[k] = f64::from(h) * dot::<V>(ratios, &gathered[i * entries..][..entries]);
-        }
+    for (i, &(k, h)) in out.parts.iter().enumerate() {
+        shares[k] = f64::from(h) * dot::<V>(ratios, &gathered[i * entries..][..entries]);
     }
 }
 

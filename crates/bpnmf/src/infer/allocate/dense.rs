@@ -116,13 +116,6 @@ fn chunk<V: Doubles, const N: usize>(
         }
         let x = counts_of::<V, N>(task.counts, first + c, at, column);
         fetch::<N>(task.counts, first + columns + c, at);
-        let ratio = quotients::<V, N>(x, rate, last_lanes);
-        let kept = &mut column.ratio[2 * at..][..2 * N];
-        for i in 0..N {
-            for j in 0..2 {
-                ratio[i][j].store(&mut kept[2 * i + j].0);
-            }
-        }
         let log = ln_of_rates::<V, N>(rate);
         let mut sums = [V::Eight::load(&logs[c].0), zero];
         for i in 0..N {
@@ -133,12 +126,14 @@ fn chunk<V: Doubles, const N: usize>(
         }
         sums[0].add(sums[1]).store(&mut logs[c].0);
         if task.allocation == Allocation::Sampled {
-            for i in 0..N {
-                for j in 0..2 {
-                    rate[i][j].store(&mut column.rate[2 * (at + i) + j].0);
-                }
-            }
             continue;
+        }
+        let ratio = quotients::<V, N>(x, rate, last_lanes);
+        let kept = &mut column.ratio[2 * at..][..2 * N];
+        for i in 0..N {
+            for j in 0..2 {
+                ratio[i][j].store(&mut kept[2 * i + j].0);
+            }
         }
         for (&(k, _), sum) in column.parts.iter().zip(sites.by_ref()) {
             let w = lines::<N>(w, k);

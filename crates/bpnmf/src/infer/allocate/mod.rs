@@ -12,8 +12,10 @@ use super::mask::{Tiers, compact};
 use crate::counts::{Column, Counts};
 use crate::kernel::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
 use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
+use crate::random::Key;
 use core::ops::Range;
-pub(crate) use sampled::sample;
+use sampled::Many;
+pub(crate) use sampled::add_up_drawn;
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,12 +31,14 @@ pub(crate) enum Allocation {
 pub(crate) struct Allocated {
     /// Features of the entries if only the positive ones are held, else empty.
     rows: Vec<u32>,
-    /// The counts of the entries, unless they are held that way anyway: see [`Allocated::entries`].
+    /// The counts of the entries, unless they are held that way anyway: see [`entries`].
     x: Vec<f64>,
-    /// Xhat (if counts are to be drawn) and X / Xhat at the entries, padded to whole chunks.
-    rate: Vec<Line>,
+    /// X / Xhat at the entries, padded to whole chunks; not if counts are drawn.
     ratio: Vec<Line>,
     parts: Vec<(usize, f32)>,
+    /// Counts that were drawn, a part after the other, and in addition to them those in `many`.
+    units: Vec<u8>,
+    many: Vec<Many>,
     pub(crate) log_likelihood: f64,
     pub(crate) ln_activation: f64,
     pub(crate) tiers: Tiers,
@@ -43,8 +47,9 @@ pub(crate) struct Allocated {
 /// Memory a thread needs for allocating, allocated once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
-    gathered: Vec<f32>,
+    compact: compact::Scratch,
     dense: dense::Scratch,
+    sampled: sampled::Scratch,
     on: Listed,
 }
 
@@ -54,10 +59,12 @@ pub(crate) struct Task<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) dictionary: &'a Dictionary,
     pub(crate) allocation: Allocation,
+    pub(crate) key: Key,
+    pub(crate) iteration: u32,
 }
 
-/// The columns from `first` on: their rates anew, their log-likelihoods, and the expected counts of every component that
-/// is on, to `shares`, K a column.
+/// The columns from `first` on: their rates anew, their log-likelihoods, and the counts of every component that is on,
+/// expected or drawn, to `shares`, K a column.
 pub(crate) fn share(
     simd: Simd,
     task: Task<'_>,
@@ -76,9 +83,12 @@ pub(crate) fn share(
     }
     ln_activations(simd, on, values, out);
     if compact(task.counts) {
-        compact::share(simd, task, out, shares, &mut scratch.gathered);
+        compact::share(simd, task, out, shares, &mut scratch.compact);
     } else {
         dense::share(simd, task, first, out, shares, &mut scratch.dense);
+    }
+    if task.allocation == Allocation::Sampled {
+        sampled::sample(simd, task, first, out, shares, &mut scratch.sampled);
     }
 }
 
@@ -109,17 +119,23 @@ impl Allocated {
         }
         let entries = if compact(counts) { self.x.len() } else { counts.features() };
         let lines = (entries.div_ceil(EIGHT)).next_multiple_of(dense::LINES);
-        self.rate.resize(lines, Line::ZERO);
         self.ratio.resize(lines, Line::ZERO);
     }
 
-    /// The counts of column `t`, which has been taken up.
+    /// The components that are on, with the counts at the entries that were drawn for them.
     #[inline(always)]
-    fn entries<'a>(&'a self, counts: &'a Counts, t: usize) -> &'a [f64] {
-        match counts.column(t) {
-            Column::Dense(values) if !compact(counts) => values,
-            _ => &self.x,
-        }
+    fn units(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let entries = self.units.len() / self.parts.len().max(1);
+        self.parts.iter().enumerate().map(move |(i, &(k, _))| (k, &self.units[i * entries..][..entries]))
+    }
+}
+
+/// The counts of column `t`, which has been taken up: `x` is [`Allocated::x`].
+#[inline(always)]
+fn entries<'a>(counts: &'a Counts, t: usize, x: &'a [f64]) -> &'a [f64] {
+    match counts.column(t) {
+        Column::Dense(values) if !compact(counts) => values,
+        _ => x,
     }
 }
 

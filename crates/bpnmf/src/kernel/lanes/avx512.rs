@@ -1,6 +1,6 @@
 //! Sixteen lanes on AVX-512.
 
-use super::{LANES, Lanes, Simd};
+use super::{LANES, Lanes, Simd, WORDS};
 use core::arch::x86_64::*;
 
 /// Lanes in one 512-bit register.
@@ -149,6 +149,14 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn largest(self) -> f32 {
         unsafe { _mm512_reduce_max_ps(self.0) }
+    }
+    #[inline(always)]
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            let with = _mm512_set1_epi16(with as i16);
+            [_mm512_cmplt_epu16_mask(words, with), _mm512_cmpeq_epu16_mask(words, with)]
+        }
     }
     #[inline(always)]
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {

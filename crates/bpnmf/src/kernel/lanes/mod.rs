@@ -8,7 +8,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use super::{LANES, Simd};
+use super::{LANES, Simd, WORDS};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
@@ -103,6 +103,8 @@ pub(crate) trait Lanes: Copy {
     }
     /// The largest lane.
     fn largest(self) -> f32;
+    /// Bit i of the first is set where word i is below `with`, of the second where they are equal.
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2];
     /// a * b + c for a product that is exact in f64: fused where that is one instruction, the same bits anyway.
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64;
 

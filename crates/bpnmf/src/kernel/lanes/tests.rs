@@ -121,3 +121,29 @@ fn kept_logarithms_are_good_to_2e_7_and_the_same_bits_on_every_machine() {
         assert!((f64::from(log) - exact).abs() < 2e-7 * (1.0 + exact.abs()), "{v}: {log}, {exact}");
     }
 }
+
+fn compare<V: Lanes>(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+    V::compare_words(words, with)
+}
+
+dispatch! { fn compare_on [] (words: &[u16; WORDS], with: u16) -> [u32; 2] = compare }
+
+#[test]
+fn words_are_compared_without_signs() {
+    let mut words = [0; WORDS];
+    for i in 0..WORDS {
+        words[i] = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x1234][i * i % 7];
+    }
+    for with in words {
+        for simd in ALL {
+            let [less, equal] = compare_on(simd, &words, with);
+            for (i, &word) in words.iter().enumerate() {
+                assert_eq!(
+                    (less >> i & 1 == 1, equal >> i & 1 == 1),
+                    (word < with, word == with),
+                    "{simd:?}"
+                );
+            }
+        }
+    }
+}
