@@ -83,7 +83,7 @@ pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
     let staging = folder.staged()?;
     let (stems, clipped) = pool.install(|| {
         parts.refine(&magnitudes, REFINEMENTS);
-        let stems = plan.stems(&parts, posterior, &stft, args.residual)?;
+        let stems = plan.stems(&parts, posterior, &stft, scale, args.residual)?;
         let clipped =
             sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
         Ok::<_, Failure>((stems, clipped))
