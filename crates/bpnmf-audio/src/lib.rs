@@ -3,6 +3,7 @@
 mod decode;
 mod error;
 mod overlap;
+mod piece;
 mod resample;
 mod sound;
 mod stft;
@@ -10,6 +11,7 @@ pub mod wav;
 
 pub use decode::{Channel, read};
 pub use error::{Error, Fault};
+pub use piece::{Note, Piece, piece};
 pub use realfft::num_complex::Complex;
 pub use resample::resample;
 pub use sound::Sound;
