@@ -161,6 +161,12 @@ pub enum Fault {
         /// How many there are.
         channels: usize,
     },
+    /// All samples are 0.
+    #[error("the recording is silent: there is nothing to take apart")]
+    Silent,
+    /// The magnitudes of its spectra are beyond 32 bits.
+    #[error("its samples are too large: scale them to be between -1 and 1")]
+    TooLoud,
     /// Rate or channels change on the way.
     #[error("rate or channels change after {sample} samples a channel: cut the file there into two")]
     Changing {

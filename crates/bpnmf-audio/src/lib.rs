@@ -2,17 +2,29 @@
 
 mod decode;
 mod error;
+mod grouping;
+mod levels;
+pub mod notes;
 mod overlap;
+mod parts;
 mod piece;
+mod refine;
 mod resample;
 mod sound;
+mod sources;
 mod stft;
 pub mod wav;
+mod wiener;
 
 pub use decode::{Channel, read};
 pub use error::{Error, Fault};
+pub use grouping::group;
+pub use levels::{Levels, TYPICAL_LEVEL, to_counts};
+pub use parts::Parts;
 pub use piece::{Note, Piece, piece};
 pub use realfft::num_complex::Complex;
 pub use resample::resample;
 pub use sound::Sound;
+pub use sources::{PickOne, pick_all, pick_one, power_envelope};
 pub use stft::Stft;
+pub use wiener::Wiener;

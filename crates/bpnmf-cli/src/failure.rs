@@ -43,6 +43,16 @@ impl Failure {
     pub(crate) fn writing(error: bpnmf_io::Error) -> Self {
         Self::Other(error.to_string())
     }
+
+    /// A recording that cannot be used, or a request about it.
+    pub(crate) fn sound(error: bpnmf_audio::Error) -> Self {
+        Self::Request(error.to_string())
+    }
+
+    /// A sound that cannot be written.
+    pub(crate) fn sound_out(error: bpnmf_audio::Error) -> Self {
+        Self::Other(error.to_string())
+    }
 }
 
 /// An error of the library, told in the names of the command line.

@@ -59,9 +59,37 @@ impl Folder {
         }
     }
 
+    /// The folder `name` in it.
+    pub(crate) fn inner(&self, name: &str) -> Self {
+        Self { path: self.file(name) }
+    }
+
+    /// A place in it for results that shall appear all at once or not at all.
+    pub(crate) fn staged(&self) -> Result<Staging, Failure> {
+        let made = self.path.symlink_metadata().is_err();
+        let staging = Staging { folder: self.inner(&format!(".bpnmf-{}.tmp", process::id())), made };
+        staging.folder.create()?;
+        Ok(staging)
+    }
+
     /// The folder as it was named.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Moves the file `name` here from `other`; one that is not there is removed here, too.
+    fn take(&self, other: &Self, name: &str) -> Result<(), Failure> {
+        match fs::rename(other.file(name), self.file(name)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.remove(name),
+            moved => moved.map_err(|error| self.failure(&error)),
+        }
+    }
+
+    /// The names of the wav files in it; none if there is no such folder.
+    fn sounds(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.ends_with(".wav")).collect()
     }
 
     fn failure(&self, error: &io::Error) -> Failure {
@@ -76,5 +104,55 @@ impl Folder {
             "cannot write to {}: {reason}; choose another --out folder",
             self.path.display()
         ))
+    }
+}
+
+/// Results on their way into a folder. Dropped before they are [committed](Self::commit), they leave nothing.
+#[derive(Debug)]
+pub(crate) struct Staging {
+    folder: Folder,
+    /// The folder around it was made for it.
+    made: bool,
+}
+
+impl Staging {
+    /// Where to write to.
+    pub(crate) fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Moves all files to their places, the last of `files` at the very end: where it stands, the others are complete.
+    /// Files of a former run go: all of `files`, and the wav files of `folders`.
+    pub(crate) fn commit(mut self, target: &Folder, folders: &[&str], files: &[&str]) -> Result<(), Failure> {
+        if let Some(last) = files.last() {
+            target.remove(last)?;
+        }
+        for name in folders {
+            let (from, to) = (self.folder.inner(name), target.inner(name));
+            let sounds = from.sounds();
+            for former in to.sounds().iter().filter(|former| !sounds.contains(former)) {
+                to.remove(former)?;
+            }
+            if sounds.is_empty() {
+                // What else is in it is somebody's.
+                let _ = fs::remove_dir(&to.path);
+                continue;
+            }
+            to.create()?;
+            sounds.iter().try_for_each(|sound| to.take(&from, sound))?;
+        }
+        files.iter().try_for_each(|name| target.take(&self.folder, name))?;
+        self.made = false;
+        Ok(())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What cannot be removed is hidden and harms nobody.
+        let _ = fs::remove_dir_all(&self.folder.path);
+        if let Some(target) = self.folder.path.parent().filter(|_| self.made) {
+            let _ = fs::remove_dir(target);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod fit;
 mod folder;
 mod interrupt;
 mod progress;
+mod separate;
 mod synth;
 mod text;
 
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Fit(args) => fit::fit(&args),
+        Command::Separate(args) => separate::separate(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),
     }

@@ -193,6 +193,18 @@ pub struct SoundPage<'a> {
     pub mixture: &'a [f32],
     /// Groups of parts.
     pub stems: Vec<Stem>,
+    /// With a stem more for what no part explains.
+    pub residual: Option<Residual>,
+}
+
+/// The stem of what no part explains: where the magnitude x is above sum_j W_j H_j it takes the place of that sum in the
+/// shares of all parts, and this stem gets the difference.
+#[derive(Debug, Clone)]
+pub struct Residual {
+    /// What people call it.
+    pub name: String,
+    /// The magnitude of a sample of 1 times this is in the units of W H.
+    pub scale: f64,
 }
 
 /// A group of parts with a name.

@@ -55,6 +55,14 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
                 percent(share(stem, &report.model))
             );
         }
+        if let Some(residual) = &sound.residual {
+            let name = escaped(&residual.name);
+            let _ = writeln!(
+                section,
+                "<li><b>{name}</b><small>what no part explains</small><audio controls data-residual \
+                 aria-label=\"{name}\"></audio></li>"
+            );
+        }
     }
     section += "</ul>\n</section>\n";
     let model = if plays { model_for_script(sound, &report.model) } else { String::new() };
@@ -96,11 +104,12 @@ fn model_for_script(sound: &SoundPage<'_>, model: &Model<'_>) -> String {
         .collect();
     format!(
         "<script type=\"application/json\" id=\"model\">{{\"rate\":{},\"window\":{},\"hop\":{},\"parts\":{parts},\
-         \"stems\":[{}],\"dictionary\":\"{}\",\"activations\":\"{}\"}}</script>\n",
+         \"stems\":[{}],\"residual\":{},\"dictionary\":\"{}\",\"activations\":\"{}\"}}</script>\n",
         sound.rate,
         sound.window,
         sound.hop,
         stems.join(","),
+        sound.residual.as_ref().map_or(0.0, |residual| residual.scale),
         base64(&dictionary),
         base64(&activations)
     )

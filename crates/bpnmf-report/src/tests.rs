@@ -122,6 +122,7 @@ fn no_name_can_be_markup() {
         hop: 4,
         mixture: &[0.1; 13],
         stems: vec![Stem { name: evil.to_owned(), weights: vec![1.0, 0.0] }],
+        residual: None,
     });
     for report in [&mut report, &mut heard] {
         (report.title, report.source) = (evil.to_owned(), evil.to_owned());
@@ -165,8 +166,14 @@ fn a_page_of_five_hundred_parts_shows_the_largest_and_counts_the_rest() {
 fn a_page_of_a_large_matrix_stays_small() {
     let made = Made::new(513, 2326, 40);
     let mut report = made.report();
-    report.sound =
-        Some(SoundPage { rate: 22_050, window: 1024, hop: 512, mixture: &[0.0; 7], stems: Vec::new() });
+    report.sound = Some(SoundPage {
+        rate: 22_050,
+        window: 1024,
+        hop: 512,
+        mixture: &[0.0; 7],
+        stems: Vec::new(),
+        residual: None,
+    });
     let page = html(&report);
     assert!(!page.contains("data-part"), "the sound does not belong to the model");
     // The data are noise, which no picture can make small.

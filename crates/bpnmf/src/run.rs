@@ -166,7 +166,7 @@ pub fn run(
     let mut interrupted = false;
     let found = match &options.search {
         Some(search) => {
-            search.check()?;
+            search.check(counts.features())?;
             let mut watch = |step: &SearchStep| {
                 interrupted |= !observer.search(step);
                 !interrupted

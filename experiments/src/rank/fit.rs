@@ -35,7 +35,7 @@ fn plainly(
     workers: &Workers,
 ) -> Found {
     let prior = prior.check().expect("the priors above are in range");
-    let stop = search.map(|_| StopRule::default());
+    let stop = search.as_ref().map(|_| StopRule::default());
     let options = RunOptions { iterations, seed, stop, search, ..RunOptions::default() };
     let fit = bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
         .expect("whole counts suit every engine");

@@ -8,7 +8,7 @@ use crate::args::DemoArgs;
 use crate::failure::Failure;
 use crate::fit;
 use crate::fit::config::Config;
-use crate::fit::output::{self, Results, Source};
+use crate::fit::output::{self, Extra, Results, Source};
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::synth::{self, Truth};
@@ -39,7 +39,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
         truth(&tune).write(folder, &tune.counts)?;
         let results =
             Results { source: &source(&tune), config: &config, chains: &chains, seconds: fit.seconds };
-        results.write(folder, None)?;
+        results.write(folder, None, &Extra::default())?;
     }
     if fit.stop_reason == StopReason::Interrupted {
         let done = fit.trace.len();

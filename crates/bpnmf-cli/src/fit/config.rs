@@ -1,13 +1,16 @@
 //! From what was typed to what can run: every flag checked, every default filled in.
 
 use super::foreign;
-use crate::args::{Cli, Command, EngineName, FitArgs, InitName, PresetName, PriorName, SearchArgs, SimdName};
+use crate::args::{
+    Cli, Command, EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName,
+};
 use crate::failure::Failure;
 use bpnmf::{
     CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Search, Simd, Ssmf, StopRule,
     Workers,
 };
 use clap::Parser;
+use std::path::Path;
 
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
@@ -41,7 +44,7 @@ pub(crate) struct Config {
 
 impl Config {
     /// Checks what can be checked without the data.
-    pub(crate) fn check(args: &FitArgs) -> Result<Self, Failure> {
+    pub(crate) fn check(args: &ModelArgs) -> Result<Self, Failure> {
         foreign::refuse_other_preset(args)?;
         let engine_name = default_engine(args);
         foreign::refuse_other_engine(args, engine_name)?;
@@ -70,7 +73,7 @@ impl Config {
                 PresetName::Paper => "paper",
                 PresetName::Auto => "auto",
             },
-            held_out: args.held_out,
+            held_out: None,
         })
     }
 
@@ -78,25 +81,30 @@ impl Config {
     pub(crate) fn untouched(seed: u64) -> Result<Self, Failure> {
         let args = Cli::parse_from(["bpnmf", "fit", "-", "--out", "-", "--seed", &seed.to_string()]);
         match args.command {
-            Command::Fit(args) => Self::check(&args),
-            Command::Synth(_) | Command::Demo(_) => unreachable!("it says fit"),
+            Command::Fit(args) => Self::check(&args.model),
+            Command::Separate(_) | Command::Synth(_) | Command::Demo(_) => unreachable!("it says fit"),
         }
     }
 
     /// Whether the truncation level grows when there are more parts than expected.
     pub(crate) fn grows(&self) -> bool {
-        self.options.search.is_some_and(|search| search.grows)
+        self.options.search.as_ref().is_some_and(|search| search.grows)
     }
 
     /// Checks the request against the data, and gives the counts to fit: what is not held out.
-    pub(crate) fn meet(&mut self, counts: Counts, args: &FitArgs) -> Result<Counts, Failure> {
+    pub(crate) fn meet(
+        &mut self,
+        counts: Counts,
+        args: &ModelArgs,
+        place: Place<'_>,
+    ) -> Result<Counts, Failure> {
         if args.engine.is_none() && self.engine.check(&counts).is_err() {
             // Fractions: what nobody chose gives way to what can work on them.
             foreign::refuse_other_engine(args, EngineName::Ssmf)?;
             self.engine = engine(args, EngineName::Ssmf, self.options.iterations)?;
         }
-        self.engine.check(&counts).map_err(|error| placed(error, args))?;
-        let slots = match self.options.search {
+        self.engine.check(&counts).map_err(|error| place.tell(error))?;
+        let slots = match &self.options.search {
             Some(search) => {
                 self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))
             }
@@ -107,11 +115,11 @@ impl Config {
             return Ok(counts);
         };
         if let Some((feature, observation, value)) = counts.first_fraction() {
-            let (row, column) = in_file(feature, observation, args.transpose);
+            let (row, column) = place.of(feature, observation);
             return Err(Failure::Request(format!(
                 "{}: entry ({row}, {column}) is {value}, which is not a whole number: --held-out splits counts; \
                  round the data or leave --held-out out",
-                args.input.display()
+                place.path.display()
             )));
         }
         let (kept, held_out) = HeldOut::split(&counts, fraction, self.options.seed)?;
@@ -121,7 +129,7 @@ impl Config {
 }
 
 /// The engine that was asked for, or the preset's.
-fn default_engine(args: &FitArgs) -> EngineName {
+fn default_engine(args: &ModelArgs) -> EngineName {
     args.engine.unwrap_or(match args.preset {
         PresetName::Auto => EngineName::Gibbs,
         PresetName::Paper => EngineName::Ssmf,
@@ -129,7 +137,7 @@ fn default_engine(args: &FitArgs) -> EngineName {
 }
 
 /// The search before the run, if the preset has one.
-fn search(args: &FitArgs) -> Result<Option<Search>, Failure> {
+fn search(args: &ModelArgs) -> Result<Option<Search>, Failure> {
     if args.preset == PresetName::Paper {
         return Ok(None);
     }
@@ -144,7 +152,8 @@ fn search(args: &FitArgs) -> Result<Option<Search>, Failure> {
         let sentence = format!("--force-components is {wanted}: it must be between 1 and {most}{limit}");
         return Err(Failure::Request(sentence));
     }
-    Ok(Some(Search { coarsening, components: force_components, grows: args.components.is_none() }))
+    let grows = args.components.is_none();
+    Ok(Some(Search { coarsening, components: force_components, grows, guess: None }))
 }
 
 /// Threads and instructions.
@@ -163,7 +172,7 @@ fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
     }))
 }
 
-fn engine(args: &FitArgs, name: EngineName, iterations: usize) -> Result<Box<dyn Engine>, Failure> {
+fn engine(args: &ModelArgs, name: EngineName, iterations: usize) -> Result<Box<dyn Engine>, Failure> {
     let init = match args.paper.init {
         None | Some(InitName::Random) => Init::Random,
         Some(InitName::Scaled) => Init::Scaled,
@@ -192,7 +201,7 @@ fn engine(args: &FitArgs, name: EngineName, iterations: usize) -> Result<Box<dyn
     Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init }))
 }
 
-fn prior(args: &FitArgs) -> Prior {
+fn prior(args: &ModelArgs) -> Prior {
     let (given, process) = (&args.paper, &args.prior);
     let default = match given.prior {
         None | Some(PriorName::Paper) => Prior::default(),
@@ -209,7 +218,7 @@ fn prior(args: &FitArgs) -> Prior {
     }
 }
 
-fn stop_rule(args: &FitArgs) -> Result<Option<StopRule>, Failure> {
+fn stop_rule(args: &ModelArgs) -> Result<Option<StopRule>, Failure> {
     let default = StopRule::default();
     let tolerance = args.tolerance.unwrap_or(default.tolerance);
     if !(0.0..1.0).contains(&tolerance) {
@@ -241,19 +250,29 @@ fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(),
     )))
 }
 
-/// Says which file an entry is in, and where the file has it.
-fn placed(error: bpnmf::Error, args: &FitArgs) -> Failure {
-    match error {
-        bpnmf::Error::NotWhole { feature, observation, value, engine } => {
-            let (feature, observation) = in_file(feature, observation, args.transpose);
-            let error = bpnmf::Error::NotWhole { feature, observation, value, engine };
-            Failure::Request(format!("{}: {error}", args.input.display()))
-        }
-        other => other.into(),
-    }
+/// Where the data are from, for those who have to be told about an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) path: &'a Path,
+    /// Rows and columns of the file are exchanged.
+    pub(crate) transposed: bool,
 }
 
-/// (row, column) of an entry as the file has it.
-fn in_file(feature: usize, observation: usize, transposed: bool) -> (usize, usize) {
-    if transposed { (observation, feature) } else { (feature, observation) }
+impl Place<'_> {
+    /// Says which file an entry is in, and where the file has it.
+    fn tell(self, error: bpnmf::Error) -> Failure {
+        match error {
+            bpnmf::Error::NotWhole { feature, observation, value, engine } => {
+                let (feature, observation) = self.of(feature, observation);
+                let error = bpnmf::Error::NotWhole { feature, observation, value, engine };
+                Failure::Request(format!("{}: {error}", self.path.display()))
+            }
+            other => other.into(),
+        }
+    }
+
+    /// (row, column) of an entry as the file has it.
+    fn of(self, feature: usize, observation: usize) -> (usize, usize) {
+        if self.transposed { (observation, feature) } else { (feature, observation) }
+    }
 }

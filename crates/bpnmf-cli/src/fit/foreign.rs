@@ -1,13 +1,13 @@
 //! Flags that belong to another engine or another preset: refused with a sentence, never ignored.
 
-use crate::args::{EngineName, FitArgs, PresetName};
+use crate::args::{EngineName, ModelArgs, PresetName};
 use crate::failure::Failure;
 
 /// A flag and whether it was given.
 type Given = (&'static str, bool);
 
 /// Errors if a flag of the other preset was given.
-pub(super) fn refuse_other_preset(args: &FitArgs) -> Result<(), Failure> {
+pub(super) fn refuse_other_preset(args: &ModelArgs) -> Result<(), Failure> {
     let (search, paper) = (&args.search, &args.paper);
     let sentence = match args.preset {
         PresetName::Auto => {
@@ -43,7 +43,7 @@ pub(super) fn refuse_other_preset(args: &FitArgs) -> Result<(), Failure> {
 }
 
 /// Errors if a flag of another engine was given.
-pub(super) fn refuse_other_engine(args: &FitArgs, engine: EngineName) -> Result<(), Failure> {
+pub(super) fn refuse_other_engine(args: &ModelArgs, engine: EngineName) -> Result<(), Failure> {
     let ssmf = &args.ssmf;
     let (owner, flags): (&str, &[Given]) = match engine {
         EngineName::Ssmf => ("the Gibbs engines", &[("--burn-in", args.gibbs.burn_in.is_some())]),

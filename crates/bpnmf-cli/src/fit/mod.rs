@@ -14,15 +14,17 @@ use crate::progress::{Mode, Progress};
 use crate::{interrupt, text};
 use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
-use config::Config;
-use output::{Results, Source};
+use bpnmf_report::Data;
+use config::{Config, Place};
+use output::{Extra, Results, Source};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
-    let mut config = Config::check(args)?;
+    let mut config = Config::check(&args.model)?;
+    config.held_out = args.held_out;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
 
     let mut read_options = ReadOptions::default();
@@ -39,10 +41,11 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         observation_names: table.observation_names,
     };
     let density = table.counts.density();
-    let counts = config.meet(table.counts, args)?;
+    let place = Place { path: &args.input, transposed: args.transpose };
+    let counts = config.meet(table.counts, &args.model, place)?;
     folder.check_writable()?;
 
-    let mode = Mode::choose(args.quiet, args.json_progress);
+    let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
     progress.header(&format!(
         "{}: {} features x {} observations, {} % of the entries positive",
@@ -58,11 +61,11 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
 
     let seconds = start.elapsed().as_secs_f64();
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
-    let report = args.report.then(|| bpnmf_report::html(&results.report(&counts)));
-    results.write(&folder, report.as_deref())?;
+    let report = args.report.then(|| bpnmf_report::html(&results.report(Data::Counts(&counts))));
+    results.write(&folder, report.as_deref(), &Extra::default())?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder));
-    } else if !args.quiet && std::io::stdout().is_terminal() {
+    } else if !args.model.quiet && std::io::stdout().is_terminal() {
         text::print(&results.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {
@@ -114,7 +117,8 @@ impl Observer for Watcher<'_> {
     }
 }
 
-fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -> Failure {
+/// What is said when somebody ended the run early.
+pub(crate) fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -> Failure {
     let how_far = match &chains.fits[..] {
         [fit] => format!("after iteration {} of {iterations}", fit.trace.len()),
         fits => {

@@ -7,7 +7,7 @@ use crate::folder::Folder;
 use bpnmf::{Chains, CheckedPrior, Convergence, Discovery, Fit, Posterior, Prior, Resolution, StopReason};
 use bpnmf_io::Array;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
 /// The files of a result.
@@ -45,6 +45,17 @@ pub(crate) struct Results<'a> {
     pub(crate) seconds: f64,
 }
 
+/// What a command adds to the files of a fit.
+#[derive(Default)]
+pub(crate) struct Extra<'a> {
+    /// For model.npz.
+    pub(crate) arrays: Vec<(&'a str, Array<'a>)>,
+    /// For summary.json.
+    pub(crate) keys: Map<String, Value>,
+    /// For the warnings in it.
+    pub(crate) warnings: Vec<String>,
+}
+
 /// summary.json. Numbers that are not finite become null.
 #[derive(Serialize)]
 struct Summary<'a> {
@@ -76,6 +87,8 @@ struct Summary<'a> {
     warnings: Vec<String>,
     prior: PriorOf,
     input: Input<'a>,
+    #[serde(flatten)]
+    keys: &'a Map<String, Value>,
     components: Vec<Component>,
 }
 
@@ -134,7 +147,7 @@ impl Results<'_> {
         self.chains.fit()
     }
 
-    pub(super) fn posterior(&self) -> &Posterior {
+    pub(crate) fn posterior(&self) -> &Posterior {
         &self.fit().posterior
     }
 
@@ -184,7 +197,7 @@ impl Results<'_> {
             format!("R-hat of {} {why}; use more --iterations", quantity.name)
         });
         let most = self.config.prior.components();
-        let forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        let forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
         let bound = !forced && !self.config.grows();
         let crowded = (bound && self.chains.near_truncation(most)).then(|| {
             format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")
@@ -193,17 +206,23 @@ impl Results<'_> {
     }
 
     /// Writes all files, the page `report` if there is one, the summary last: where it stands, the others are complete.
-    pub(crate) fn write(&self, folder: &Folder, report: Option<&str>) -> Result<(), Failure> {
+    pub(crate) fn write(
+        &self,
+        folder: &Folder,
+        report: Option<&str>,
+        extra: &Extra<'_>,
+    ) -> Result<(), Failure> {
         folder.create()?;
         let posterior = self.posterior();
         let (features, observations, parts) =
             (posterior.features, posterior.observations, posterior.components());
-        let arrays = [
+        let mut arrays = vec![
             ("W", Array::new(&[features, parts], &posterior.dictionary[..])),
             ("H", Array::new(&[parts, observations], &posterior.activations[..])),
             ("S", Array::new(&[parts, observations], &posterior.inclusion[..])),
             ("pi", Array::new(&[parts], &posterior.pi[..])),
         ];
+        arrays.extend(extra.arrays.iter().cloned());
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
         write_text(folder, "trace.csv", &trace::table(&self.chains.fits))?;
         let (feature_names, observation_names) = (&self.source.feature_names, &self.source.observation_names);
@@ -218,10 +237,10 @@ impl Results<'_> {
             Some(report) => write_text(folder, "report.html", report)?,
             None => folder.remove("report.html")?,
         }
-        write_text(folder, "summary.json", &pretty(&self.summary()))
+        write_text(folder, "summary.json", &pretty(&self.summary(extra)))
     }
 
-    fn summary(&self) -> Summary<'_> {
+    fn summary<'a>(&'a self, extra: &'a Extra<'_>) -> Summary<'a> {
         let (config, chains, fit, source) = (self.config, self.chains, self.fit(), self.source);
         let agreement = |&Convergence { name, r_hat, ess, .. }: &Convergence| Agreement { name, r_hat, ess };
         let last = fit.trace.last();
@@ -259,7 +278,7 @@ impl Results<'_> {
             chains: chains.fits.len(),
             chain_shown: chains.representative + 1,
             convergence: chains.convergence.iter().map(agreement).collect(),
-            warnings: self.warnings(),
+            warnings: self.warnings().into_iter().chain(extra.warnings.iter().cloned()).collect(),
             prior: PriorOf { a, b, c, d, a0, b0, components },
             input: Input {
                 path: &source.path,
@@ -268,6 +287,7 @@ impl Results<'_> {
                 nonzeros: source.nonzeros,
                 total: source.total,
             },
+            keys: &extra.keys,
             components: (0..fit.posterior.components()).map(|k| self.component(k)).collect(),
         }
     }

@@ -18,6 +18,17 @@ const MUCH_EVIDENCE: f64 = 1000.0;
 impl Results<'_> {
     /// The result on one page.
     pub(crate) fn for_people(&self, folder: &Folder) -> String {
+        let mut page = self.findings();
+        if self.posterior().components() > 0 {
+            page.push_str(&self.table());
+        }
+        let files = FILES.iter().filter(|name| folder.file(name).exists()).copied().collect::<Vec<_>>();
+        let _ = writeln!(page, "\n{}: {}", folder.path().display(), files.join(", "));
+        page
+    }
+
+    /// How many parts there are, and what is to be said about that.
+    pub(crate) fn findings(&self) -> String {
         let chains = self.chains;
         let mut page = format!(
             "{}\n{}",
@@ -31,11 +42,6 @@ impl Results<'_> {
         for note in self.notes() {
             page += &text::wrapped(&format!("note: {note}"), WIDTH);
         }
-        if self.posterior().components() > 0 {
-            page.push_str(&self.table());
-        }
-        let files = FILES.iter().filter(|name| folder.file(name).exists()).copied().collect::<Vec<_>>();
-        let _ = writeln!(page, "\n{}: {}", folder.path().display(), files.join(", "));
         page
     }
 
@@ -60,7 +66,7 @@ impl Results<'_> {
     /// A sentence about the resolution, in lines, if it is not the full one.
     pub(super) fn how_it_was_read(&self) -> Option<String> {
         let discovery = self.discovery().filter(|discovery| discovery.coarsening < 1.0)?;
-        let asked = self.config.options.search.is_some_and(|search| search.coarsening.is_some());
+        let asked = self.config.options.search.as_ref().is_some_and(|search| search.coarsening.is_some());
         let power = text::resolution(discovery.coarsening);
         Some(if asked {
             format!("The data were read at {power} of their resolution, as asked for.")

@@ -2,16 +2,15 @@
 
 use super::output::{Results, r_hat_text};
 use crate::text;
-use bpnmf::Counts;
 use bpnmf_report::{Data, Report};
 use std::path::Path;
 
 impl<'a> Results<'a> {
-    /// What the page shows of a fit to `counts`.
-    pub(crate) fn report(&self, counts: &'a Counts) -> Report<'a> {
+    /// What the page shows of a fit to `data`.
+    pub(crate) fn report(&self, data: Data<'a>) -> Report<'a> {
         let (source, chains) = (self.source, self.chains);
         let name = Path::new(&source.path).file_name();
-        let mut report = Report::new(Data::Counts(counts), chains);
+        let mut report = Report::new(data, chains);
         report.title = name.map_or_else(|| source.path.clone(), |name| name.to_string_lossy().into_owned());
         report.source = format!(
             "{} features x {} observations, {} of the entries positive, {} in all",
@@ -24,7 +23,7 @@ impl<'a> Results<'a> {
                 text::significant(source.total, 4)
             }
         );
-        report.forced = self.config.options.search.is_some_and(|search| search.components.is_some());
+        report.forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
         report.feature_names = source.feature_names.as_deref();
         report.observation_names = source.observation_names.as_deref();
         report.warnings = self.warnings();

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const model = JSON.parse(document.getElementById("model").textContent);
-  const { rate, window: size, hop, parts, stems } = model;
+  const { rate, window: size, hop, parts, stems, residual } = model; // residual: 0 without one
   const bins = size / 2 + 1;
   const mixture = document.getElementById("mixture");
   const making = document.getElementById("making");
@@ -133,14 +133,18 @@
     }
     const sum = new Float64Array(bins);
     for (let t = 0; t < frames; t++) {
-      numerator(Array.from({ length: parts }, (_, k) => [k, 1]), t, sum);
+      numerator(everything, t, sum);
       for (let f = 0; f < bins; f++) {
-        sums[t * bins + f] = sum[f];
-        if (sums[t * bins + f] === 0) empty[t] = 1;
+        const at = t * bins + f;
+        const magnitude = residual / 32768 * Math.hypot(spectrumRe[at], spectrumIm[at]);
+        sums[at] = Math.max(sum[f], magnitude);
+        if (sums[at] === 0) empty[t] = 1;
       }
       yield;
     }
   }
+
+  const everything = Array.from({ length: parts }, (_, k) => [k, 1]);
 
   // The sum of some parts in one frame; whether there is anything.
   function numerator(weights, t, sum) {
@@ -155,8 +159,9 @@
     return any;
   }
 
-  // The sound of some parts, [part, weight] each, as a wav file. Where no part is on, it gets `share` of the mixture.
-  function* filtered(weights, share) {
+  // The sound of some parts, [part, weight] each, as a wav file, or of what they leave. Where no part is on, it gets
+  // `share` of the mixture.
+  function* filtered(weights, share, left) {
     const sound = new Float32Array(samples.length);
     const gains = [new Float64Array(bins), new Float64Array(bins)];
     for (let t = 0; t < total; t += 2) {
@@ -165,8 +170,11 @@
         const gain = gains[second], frame = Math.min(t + second, frames - 1);
         gain.fill(0);
         if (t + second >= total) continue;
-        any = numerator(weights, frame, gain) || any || empty[frame] === 1;
-        for (let f = 0, at = frame * bins; f < bins; f++, at++) gain[f] = sums[at] > 0 ? gain[f] / sums[at] : share;
+        any = numerator(weights, frame, gain) || any || left || empty[frame] === 1;
+        for (let f = 0, at = frame * bins; f < bins; f++, at++) {
+          const what = left ? Math.max(sums[at] - gain[f], 0) : gain[f];
+          gain[f] = sums[at] > 0 ? what / sums[at] : share;
+        }
       }
       if (any) {
         for (let f = 0, at = t * bins; f < bins; f++, at++) {
@@ -223,7 +231,7 @@
     else setTimeout(drive, 0, steps, done);
   }
 
-  const players = [...document.querySelectorAll("audio[data-part],audio[data-stem]")];
+  const players = [...document.querySelectorAll("audio[data-part],audio[data-stem],audio[data-residual]")];
   const free = Math.max(1, Math.floor(MOST_BYTES / (44 + 2 * samples.length)));
   const queue = players.slice(0, free);
   let made = 0, wanted = queue.length, busy = true;
@@ -234,10 +242,12 @@
     making.textContent = busy ? `Making the sounds of the parts: ${made} of ${wanted}.` : "";
     if (!busy) return;
     const { part, stem } = player.dataset;
-    const weights = part !== undefined
-      ? [[Number(part), 1]]
+    const left = part === undefined && stem === undefined;
+    const weights = part !== undefined ? [[Number(part), 1]]
+      : left ? everything
       : stems[stem].map((weight, k) => [k, weight]).filter(([, weight]) => weight > 0);
-    drive(filtered(weights, 1 / (part !== undefined ? parts : stems.length)), (file) => {
+    const among = part !== undefined ? parts : stems.length + (residual > 0 ? 1 : 0);
+    drive(filtered(weights, 1 / among, left), (file) => {
       player.src = URL.createObjectURL(file);
       made += 1;
       next();

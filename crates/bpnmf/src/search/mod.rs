@@ -32,6 +32,7 @@ use crate::random::Key;
 use crate::workers::Workers;
 use model::Model;
 pub use resolution::Dispersion;
+use std::sync::Arc;
 use view::View;
 
 /// The most components of the NMF that the search starts from. Births can go beyond.
@@ -51,7 +52,7 @@ const MOST_BROODS: usize = 100;
 const LEAST_GAIN: f64 = 10.0;
 
 /// How to look for the number of components.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Search {
     /// The power of the likelihood: 1 for the plain model, less to read the data more coarsely. `None` to choose:
     /// 1 for counts, less for data too smooth to be counts, whose unit is arbitrary.
@@ -60,11 +61,16 @@ pub struct Search {
     pub components: Option<usize>,
     /// Whether the truncation level may grow when the components come within 10 % of it.
     pub grows: bool,
+    /// What the parts may look like, if something is known of it: W by components, features times any number. The
+    /// search then starts there instead of from columns of the data. Only the shape of each counts; parts that are not
+    /// in the data go, and what was not guessed is found all the same. Not used if it holds more components than the
+    /// prior allows.
+    pub guess: Option<Arc<[f32]>>,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { coarsening: None, components: None, grows: true }
+        Self { coarsening: None, components: None, grows: true, guess: None }
     }
 }
 
@@ -145,13 +151,16 @@ impl Run<'_> {
     }
 
     /// A model fitted to `view` from an NMF, its number of components by merges, deletions and births.
-    fn explore(&mut self, view: &View, prior: &CheckedPrior, grows: bool) -> Model {
+    fn explore(&mut self, view: &View, prior: &CheckedPrior, search: &Search) -> Model {
         let (workers, simd) = (self.workers, self.workers.simd);
-        let parameters = (view.features + view.columns.len()) as f64;
-        let affordable = (view.total / (COUNTS_A_PARAMETER * parameters)) as usize;
-        let most = MOST_AT_START.min(view.features).min(view.columns.len()).min(prior.components());
-        let factors =
-            start::factorise(view, most.min(affordable).max(1), NMF_ITERATIONS, self.key, simd, workers);
+        let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
+        let factors = match search.guess.as_ref().filter(fits) {
+            Some(guess) => start::factorise_guess(view, guess, simd, workers),
+            None => {
+                let most = most_at_start(view).min(prior.components());
+                start::factorise(view, most, NMF_ITERATIONS, self.key, simd, workers)
+            }
+        };
         let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
         let mut model = start::model(view, &factors, first, simd, workers);
         model.ascend(view, 5, workers);
@@ -171,7 +180,7 @@ impl Run<'_> {
         moves::follow_pass(&mut model, view, workers);
         model.ascend(view, 3, workers);
         self.say("follow", active(&model));
-        while grows && !self.stopped && 10 * model.components() >= 9 * model.prior.components() {
+        while search.grows && !self.stopped && 10 * model.components() >= 9 * model.prior.components() {
             let wider = Prior { components: 2 * model.prior.components(), ..model.prior.get() };
             let Ok(wider) = wider.check() else { break };
             model.prior = wider;
@@ -239,6 +248,13 @@ impl Run<'_> {
     }
 }
 
+/// The components that the NMF of the search starts with.
+fn most_at_start(view: &View) -> usize {
+    let parameters = (view.features + view.columns.len()) as f64;
+    let affordable = (view.total / (COUNTS_A_PARAMETER * parameters)) as usize;
+    MOST_AT_START.min(view.features).min(view.columns.len()).min(affordable).max(1)
+}
+
 /// Components on in at least 1 % of the columns.
 fn active(model: &Model) -> usize {
     let least = least_usage(model.observations());
@@ -247,7 +263,17 @@ fn active(model: &Model) -> usize {
 
 impl Search {
     /// Errors unless the options are in range.
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self, features: usize) -> Result<(), Error> {
+        if let Some(guess) = &self.guess {
+            if guess.is_empty() || guess.len() % features != 0 {
+                let range = "a whole number of components of all features";
+                return Err(Error::BadOption { name: "guess", value: guess.len() as f64, range });
+            }
+            if let Some(w) = guess.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+                let value = f64::from(*w);
+                return Err(Error::BadOption { name: "guess", value, range: "finite and not negative" });
+            }
+        }
         if let Some(value) = self.coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
             return Err(Error::BadOption { name: "coarsening", value, range: "above 0 and at most 1" });
         }
@@ -272,7 +298,7 @@ impl Search {
         let mut model = None;
         let mut power = self.coarsening.unwrap_or(1.0);
         if self.coarsening.is_none() {
-            let first = run.explore(&view, prior, self.grows);
+            let first = run.explore(&view, prior, self);
             power = resolution::power(resolution::dispersion(&first, &view, workers), counts);
             model = (power == 1.0).then_some(first);
         }
@@ -284,7 +310,7 @@ impl Search {
             view = View::new(&fewer);
             coarse = Some(fewer);
         }
-        let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self.grows));
+        let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self));
         let dispersion = resolution::dispersion(&model, &view, workers);
         let mut path = vec![Resolution { coarsening: power, components: active(&model) }];
         if !run.stopped {

@@ -73,11 +73,54 @@ pub(super) fn factorise(
     simd: Simd,
     workers: &Workers,
 ) -> Factors {
+    let seeds = seeds(view, components, key, workers);
+    updated(view, seeds, &Updates { iterations, held: 0, sharpness: 1.0 }, simd, workers)
+}
+
+/// Multiplicative updates from a guess of W, by components. H becomes sparse on the way: a guess has more components than
+/// there are parts, and every column should choose among them.
+pub(super) fn factorise_guess(view: &View, guess: &[f32], simd: Simd, workers: &Workers) -> Factors {
+    /// So much of every component is spread over all features, for what the guess does not know.
+    const SPREAD: f64 = 1e-4;
     let features = view.features;
-    let mut w = seeds(view, components, key, workers);
+    let mut w = Vec::with_capacity(guess.len());
+    for row in guess.chunks(features) {
+        let total: f64 = row.iter().map(|&w| f64::from(w)).sum();
+        let share = (1.0 - SPREAD) / total.max(f64::MIN_POSITIVE);
+        w.extend(row.iter().map(|&w| f64::from(w) * share + SPREAD / features as f64));
+    }
+    updated(view, w, &Updates { iterations: 40, held: 15, sharpness: 1.05 }, simd, workers)
+}
+
+/// How W and H are updated.
+struct Updates {
+    iterations: usize,
+    /// In so many of them, the first, W stays as it is.
+    held: usize,
+    /// H is raised to this power in every one, the sum of every column kept: above 1 the loud get louder.
+    sharpness: f64,
+}
+
+/// Below this share of a column a sharpened h is nothing.
+const INAUDIBLE: f64 = 1e-4;
+
+/// Raises h to a power and keeps its sum; what is far below the others goes.
+fn sharpen(h: &mut [f64], power: f64) {
+    let before: f64 = h.iter().sum();
+    for h in h.iter_mut() {
+        *h = if *h < INAUDIBLE * before { 0.0 } else { libm::pow(*h, power) };
+    }
+    let scale = before / h.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    h.iter_mut().for_each(|h| *h *= scale);
+}
+
+/// Multiplicative updates from W, by components that each add up to one.
+fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers: &Workers) -> Factors {
+    let features = view.features;
+    let components = w.len() / features;
     let evenly = |total: f64| vec![total / components as f64; components];
     let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
-    for _ in 0..iterations {
+    for iteration in 0..updates.iterations {
         let ratios: Vec<Vec<f64>> = workers.map(h.iter_mut().zip(&view.columns), |(h, column)| {
             let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
             let mut explain = |h: &[f64], ratio: &mut Vec<f64>, buffer: &mut Vec<f64>| {
@@ -95,9 +138,15 @@ pub(super) fn factorise(
                     *h = 0.0;
                 }
             }
+            if updates.sharpness > 1.0 {
+                sharpen(h, updates.sharpness);
+            }
             explain(h, &mut ratio, &mut buffer);
             ratio
         });
+        if iteration < updates.held {
+            continue;
+        }
         workers.for_each(w.chunks_mut(features).enumerate(), |(k, row), _| {
             let mut sums = vec![0.0; features];
             for (t, ratio) in ratios.iter().enumerate().filter(|(t, _)| h[*t][k] > 0.0) {

@@ -289,9 +289,34 @@ fn options_out_of_range_are_refused() {
         Search { coarsening: Some(1.5), ..Search::default() },
         Search { coarsening: Some(f64::NAN), ..Search::default() },
         Search { components: Some(0), ..Search::default() },
+        Search { guess: Some([].into()), ..Search::default() },
+        Search { guess: Some([1.0, 2.0, 3.0, 4.0].into()), ..Search::default() },
+        Search { guess: Some([1.0, -2.0, 3.0].into()), ..Search::default() },
+        Search { guess: Some([1.0, f32::NAN, 3.0].into()), ..Search::default() },
     ] {
-        assert!(search.check().is_err(), "{search:?}");
+        assert!(search.check(3).is_err(), "{search:?}");
     }
+}
+
+#[test]
+fn a_guess_may_hold_too_much_and_too_little() {
+    let counts = low_rank(60, 120, 4, 6.0, 9);
+    let workers = Workers::serial();
+    let prior = Prior::default().check().unwrap();
+    let alone = Search::default().run(&counts, &prior, Key::new(1), &workers, &mut watched).unwrap();
+    assert_eq!(active(&alone.model), 4);
+    // Three columns of the data, none of them a part, one component that is nowhere in it, and one of zeros.
+    let mut guess: Vec<f32> = Vec::new();
+    for t in [3, 40, 77] {
+        let column = View::new(&counts).columns[t].to_dense(60);
+        guess.extend(column.iter().map(|&x| x as f32));
+    }
+    guess.extend((0..60).map(|f| if f % 2 == 0 { 1.0 } else { 0.0 }));
+    guess.extend([0.0; 60]);
+    let search = Search { guess: Some(guess.into()), ..Search::default() };
+    search.check(60).unwrap();
+    let found = search.run(&counts, &prior, Key::new(1), &workers, &mut watched).unwrap();
+    assert_eq!(active(&found.model), 4);
 }
 
 #[test]

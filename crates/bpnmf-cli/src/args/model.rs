@@ -1,0 +1,195 @@
+//! What can be said about the model and its inference, the same for every command that fits one.
+
+use clap::{Args, ValueEnum};
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// How the number of parts is found
+    #[arg(long, value_enum, default_value_t = PresetName::Auto)]
+    pub(crate) preset: PresetName,
+
+    /// The algorithm [default: gibbs; ssmf if the data have fractions, and with --preset paper]
+    #[arg(long, value_enum)]
+    pub(crate) engine: Option<EngineName>,
+
+    /// The most parts there can be (K, the truncation level) [default: 500, and with --preset auto more if there are
+    /// more]
+    #[arg(long, short = 'k', value_name = "K")]
+    pub(crate) components: Option<usize>,
+
+    /// The most iterations after the search [default: 100; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
+    #[arg(long, short = 'n', value_name = "N")]
+    pub(crate) iterations: Option<usize>,
+
+    /// The seed of every random number
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) seed: u64,
+
+    /// Runs to make, each from a start of its own: the number of parts is counted over all of them, R-hat says whether
+    /// they agree, and the best one of the right size becomes the model. They share the threads; the first has the plain
+    /// seed
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) chains: usize,
+
+    /// Threads to use [default: all cores]; the result does not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    /// Run all iterations, even when the objective has settled
+    #[arg(long)]
+    pub(crate) no_stop: bool,
+
+    /// Relative change of the objective below which it has settled [default: 1e-4]
+    #[arg(long, value_name = "X", conflicts_with = "no_stop", allow_negative_numbers = true)]
+    pub(crate) tolerance: Option<f64>,
+
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Print one JSON object a step of the search and an iteration on stdout, and one at the end
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) json_progress: bool,
+
+    #[command(flatten)]
+    pub(crate) search: SearchArgs,
+
+    #[command(flatten)]
+    pub(crate) prior: PriorArgs,
+
+    #[command(flatten)]
+    pub(crate) paper: PaperArgs,
+
+    #[command(flatten)]
+    pub(crate) ssmf: SsmfArgs,
+
+    #[command(flatten)]
+    pub(crate) gibbs: GibbsArgs,
+
+    /// The instructions to use; the result does not depend on it
+    #[arg(long, value_enum, default_value_t = SimdName::Auto, hide = true)]
+    pub(crate) simd: SimdName,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --preset auto")]
+pub(crate) struct SearchArgs {
+    /// The power of the likelihood, above 0 and at most 1: 1 reads the data in full, 0.1 at a tenth of their resolution
+    /// [default: 1 for counts, less for data too smooth to be counts]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) coarsening: Option<f64>,
+
+    /// Exactly this many parts, whatever the evidence says
+    #[arg(long, value_name = "N")]
+    pub(crate) force_components: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Prior")]
+pub(crate) struct PriorArgs {
+    /// Mass of the beta process: about a0 / b0 parts are on in an observation a priori [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) a0: Option<f64>,
+
+    /// Concentration of the beta process [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) b0: Option<f64>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --preset paper, where they are not learned")]
+pub(crate) struct PaperArgs {
+    /// Whose defaults: the paper's (0.5, 0.5, 5, 5) or those of the authors' code (0.1 each) [default: paper]
+    #[arg(long, value_enum)]
+    pub(crate) prior: Option<PriorName>,
+
+    /// Shape of the dictionary W
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) a: Option<f64>,
+
+    /// Rate of the dictionary W
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) b: Option<f64>,
+
+    /// Shape of the activations H
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) c: Option<f64>,
+
+    /// Rate of the activations H
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub(crate) d: Option<f64>,
+
+    /// Where the run starts: as the authors' code does, or on the scale of the data [default: random]
+    #[arg(long, value_enum)]
+    pub(crate) init: Option<InitName>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --engine ssmf")]
+pub(crate) struct SsmfArgs {
+    /// Sweeps over the mask in an iteration [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) sweeps: Option<u32>,
+
+    /// Exponent of the step size (T0 + iteration)^-KAPPA [default: 0.5]
+    #[arg(long, value_name = "KAPPA", allow_negative_numbers = true)]
+    pub(crate) step_power: Option<f64>,
+
+    /// Offset of the step size [default: 1]
+    #[arg(long, value_name = "T0", allow_negative_numbers = true)]
+    pub(crate) step_offset: Option<f64>,
+
+    /// Drop parts whose inclusion is at most this share of the largest, for good
+    #[arg(long, value_name = "CUTOFF", allow_negative_numbers = true)]
+    pub(crate) prune: Option<f64>,
+
+    /// The first iteration after which parts are dropped, counted from 0 [default: 0]
+    #[arg(long, value_name = "N", requires = "prune")]
+    pub(crate) prune_from: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Only with --engine gibbs or gibbs-expected")]
+pub(crate) struct GibbsArgs {
+    /// Iterations before states are averaged [default: 30 and at most half of the iterations; with --preset paper half]
+    #[arg(long, value_name = "N")]
+    pub(crate) burn_in: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Stochastic structured mean field, Algorithm 1 of the paper: fast
+    Ssmf,
+    /// Gibbs sampling, exact; needs whole counts
+    Gibbs,
+    /// Gibbs sampling with expected counts as the paper prints it: too sure of itself, kept for comparison
+    GibbsExpected,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetName {
+    /// A search comes first: for the parts that the evidence wants, and for the prior; then the engine samples from there
+    Auto,
+    /// As the paper prints it: no search, the prior as it is given; keeps many copies of each part
+    Paper,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InitName {
+    Random,
+    Scaled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PriorName {
+    Paper,
+    Authors,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SimdName {
+    Auto,
+    Avx512,
+    Avx2,
+    Plain,
+}

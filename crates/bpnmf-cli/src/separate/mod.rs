@@ -1,0 +1,156 @@
+//! `bpnmf separate`: a recording becomes counts, counts a posterior, and the posterior sounds.
+
+mod groups;
+mod input;
+mod output;
+mod page;
+mod sounds;
+mod stems;
+
+use crate::args::SeparateArgs;
+use crate::failure::Failure;
+use crate::fit::config::{Config, Place};
+use crate::fit::output::{FILES, Results, Source};
+use crate::folder::Folder;
+use crate::progress::{Mode, Progress};
+use crate::{fit, interrupt, text};
+use bpnmf::{Counts, StopReason};
+use bpnmf_audio::{Fault, Levels, Parts, Sound, Stft, notes};
+use output::Separation;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::Instant;
+use stems::Plan;
+
+/// Updates that polish the parts on the full magnitudes.
+const REFINEMENTS: usize = 30;
+
+/// The most levels: above, somebody mistyped.
+const MOST_LEVELS: u32 = 1_000_000;
+
+pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
+    let mut config = Config::check(&args.model)?;
+    Plan::check(args)?;
+    let levels = levels(args)?;
+    let folder =
+        Folder::unused(&args.out, &[&[sounds::COMPONENTS, sounds::STEMS], &FILES[..]].concat(), args.force)?;
+
+    let mixture = input::mixture(args)?;
+    let stft = input::frames(args, mixture.rate)?;
+    if let Some(search) = &mut config.options.search {
+        // The counts were given the resolution they shall be read at, and frames are chords: notes are a better start.
+        search.coarsening = search.coarsening.or(Some(1.0));
+        search.guess = Some(notes::guess(mixture.rate, stft.window()).into());
+    }
+    let plan = Plan::new(args, input::references(args, &mixture)?)?;
+    let pool = pool(config.workers.threads())?;
+    let mut magnitudes = pool.install(|| stft.magnitudes(&mixture.samples));
+    let refused =
+        |fault: Fault| Failure::sound(bpnmf_audio::Error::Recording { path: args.input.clone(), fault });
+    let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), levels).map_err(refused)?;
+    // From here on they are in the units of the counts.
+    magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
+    let source = source(args, &counts);
+    let counts = config.meet(counts, &args.model, Place { path: &args.input, transposed: false })?;
+    folder.check_writable()?;
+
+    let mode = Mode::choose(args.model.quiet, args.model.json_progress);
+    let progress = Progress::new(mode, config.options.iterations, config.chains);
+    progress.header(&header(&source, &mixture));
+    interrupt::listen()?;
+    let start = Instant::now();
+    let (chains, mut progress) = fit::run(&config, &counts, progress)?;
+    progress.finish();
+    let seconds = start.elapsed().as_secs_f64();
+
+    let results = Results { source: &source, config: &config, chains: &chains, seconds };
+    let posterior = &chains.fit().posterior;
+    if posterior.components() == 0 {
+        return Err(Failure::Request(format!(
+            "{}: no part is on often enough to count, so there is nothing to take apart: use more --iterations",
+            source.path
+        )));
+    }
+    let mut parts = Parts::new(
+        &posterior.dictionary,
+        &posterior.activations,
+        &posterior.inclusion,
+        posterior.components(),
+    );
+    let staging = folder.staged()?;
+    let (stems, clipped) = pool.install(|| {
+        parts.refine(&magnitudes, REFINEMENTS);
+        let stems = plan.stems(&parts, posterior, &stft, mixture.rate, args.residual)?;
+        let clipped =
+            sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
+        Ok::<_, Failure>((stems, clipped))
+    })?;
+    let separation = Separation {
+        results: &results,
+        mixture: &mixture,
+        stft: &stft,
+        parts: &parts,
+        magnitudes: &magnitudes,
+        scale,
+        stems: &stems,
+        clipped: &clipped,
+    };
+    separation.write(staging.folder())?;
+    staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &FILES)?;
+    if mode == Mode::Json {
+        progress.done(&results.done_event(&folder));
+    } else if !args.model.quiet && std::io::stdout().is_terminal() {
+        text::print(&separation.for_people(&folder))?;
+    }
+    if results.stop_reason() == StopReason::Interrupted {
+        return Err(fit::interrupted(&chains, config.options.iterations, &folder));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn levels(args: &SeparateArgs) -> Result<Levels, Failure> {
+    match args.levels {
+        None => Ok(Levels::Typical),
+        Some(levels) if (1..=MOST_LEVELS).contains(&levels) => Ok(Levels::Largest(levels)),
+        Some(levels) => {
+            Err(Failure::Request(format!("--levels is {levels}: it must be between 1 and {MOST_LEVELS}")))
+        }
+    }
+}
+
+/// The threads of everything but the fit.
+fn pool(threads: usize) -> Result<rayon::ThreadPool, Failure> {
+    let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    builder
+        .build()
+        .map_err(|error| Failure::Other(format!("{threads} threads could not be started: {error}")))
+}
+
+fn source(args: &SeparateArgs, counts: &Counts) -> Source {
+    Source {
+        path: args.input.display().to_string(),
+        features: counts.features(),
+        observations: counts.observations(),
+        nonzeros: counts.nonzeros(),
+        total: counts.total(),
+        whole_counts: true,
+        feature_names: None,
+        observation_names: None,
+    }
+}
+
+fn header(source: &Source, mixture: &Sound) -> String {
+    format!(
+        "{}: {} at {} Hz, {} frequencies x {} frames",
+        source.path,
+        text::duration(mixture.seconds()),
+        text::grouped(mixture.rate as usize),
+        text::grouped(source.features),
+        text::grouped(source.observations),
+    )
+}
+
+/// Seconds from one frame to the next.
+fn frame_seconds(stft: &Stft, rate: u32) -> f64 {
+    stft.hop() as f64 / f64::from(rate)
+}
