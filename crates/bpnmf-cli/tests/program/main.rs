@@ -7,6 +7,7 @@ mod printing;
 mod refusals;
 mod results;
 mod sameness;
+mod score;
 mod search;
 
 use serde_json::Value;
