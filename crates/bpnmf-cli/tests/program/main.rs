@@ -1,7 +1,7 @@
 //! The program as people run it: what it writes, what it prints, what it refuses and how it ends.
 
 mod chains;
-mod demo_and_synth;
+mod demo;
 mod edges;
 mod printing;
 mod refusals;
@@ -9,6 +9,7 @@ mod results;
 mod sameness;
 mod score;
 mod search;
+mod synth;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
