@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use bpnmf_audio::{Channel, Sound, Stft, read, resample};
+use bpnmf_audio::{Channel, Parts, Sound, Stft, read, resample};
 use bpnmf_io::Array;
 
 const HELP: &str = "\
@@ -13,6 +13,7 @@ usage: experiments audio decode FILE OUT.npy
        experiments audio resample FILE RATE OUT.npy
        experiments audio stft FILE WINDOW HOP OUT.npy    frames x bins magnitudes
        experiments audio filter SECONDS OUTPUTS          seconds one pass of the filter takes at 22,050 Hz
+       experiments audio refine FRAMES COMPONENTS ON     seconds 30 updates of parts take, ON of them on at a time
 ";
 
 pub(crate) fn command(arguments: &[String]) -> ExitCode {
@@ -24,6 +25,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
         }
         ["stft", file, window, hop, out] => magnitudes(file, window, hop, out),
         ["filter", seconds, outputs] => filter(seconds, outputs),
+        ["refine", frames, components, on] => refine(frames, components, on),
         _ => {
             eprint!("{HELP}");
             return ExitCode::from(2);
@@ -67,5 +69,27 @@ fn filter(seconds: &str, outputs: &str) -> Result<(), Box<dyn Error>> {
         Ok::<(), bpnmf_audio::Error>(())
     })?;
     println!("{:.3}", start.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn refine(frames: &str, components: &str, on: &str) -> Result<(), Box<dyn Error>> {
+    let (frames, components, on): (usize, usize, usize) = (frames.parse()?, components.parse()?, on.parse()?);
+    let bins = 513;
+    let rough = |i: usize| ((i * 7919) % 1009) as f32 / 1009.0;
+    let dictionary: Vec<f32> = (0..bins * components).map(rough).collect();
+    let is_on = |k: usize, t: usize| (k + 7 * (t / 5)) % components < on;
+    let inclusion: Vec<f32> =
+        (0..components * frames).map(|i| f32::from(u8::from(is_on(i / frames, i % frames)))).collect();
+    let activations: Vec<f32> = inclusion.iter().enumerate().map(|(i, on)| on * (1.0 + rough(i))).collect();
+    let magnitudes: Vec<f32> = (0..bins * frames).map(|i| 3.0 * rough(i)).collect();
+    let mut parts = Parts::new(&dictionary, &activations, &inclusion, components);
+    let before = parts.divergence(&magnitudes);
+    let start = Instant::now();
+    parts.refine(&magnitudes, 30);
+    println!(
+        "{:.3} s, from a divergence of {before:.4e} to {:.4e}",
+        start.elapsed().as_secs_f64(),
+        parts.divergence(&magnitudes)
+    );
     Ok(())
 }

@@ -22,7 +22,7 @@ pub enum Levels {
 ///
 /// ```
 /// use bpnmf_audio::{Levels, to_counts};
-/// let (counts, scale) = to_counts(&[0.0, 1.0, 2.0, 0.7], 2, Levels::Largest(10))?;
+/// let (counts, scale) = to_counts(&[0.0, 1.0, 2.0, 0.75], 2, Levels::Largest(10))?;
 /// assert_eq!((counts.total(), scale), (5.0 + 10.0 + 4.0, 5.0));
 /// # Ok::<(), bpnmf_audio::Fault>(())
 /// ```

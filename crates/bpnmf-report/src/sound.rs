@@ -59,7 +59,7 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
             let name = escaped(&residual.name);
             let _ = writeln!(
                 section,
-                "<li><b>{name}</b><small>what no part explains</small><audio controls data-residual \
+                "<li><b>{name}</b><small>unexplained</small><audio controls data-residual \
                  aria-label=\"{name}\"></audio></li>"
             );
         }

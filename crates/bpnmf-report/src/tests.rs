@@ -210,7 +210,7 @@ fn a_recording_brings_its_sound_and_its_model_if_they_fit_together() {
     let mixture = [0.25; 35];
     let stem = |name: &str, weights: &[f32]| Stem { name: name.to_owned(), weights: weights.to_vec() };
     let stems = vec![stem("oboe", &[1.0, 0.0, 0.5]), stem("horn", &[0.0, 1.0, 0.5])];
-    let sound = SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems };
+    let sound = SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems, residual: None };
     report.sound = Some(sound.clone());
     let page = html(&report);
     assert!(page.contains("This recording is made of"));

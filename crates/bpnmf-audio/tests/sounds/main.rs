@@ -2,6 +2,7 @@
 
 mod decode;
 mod resample;
+mod separate;
 mod stft;
 mod wav;
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   bpnmf separate mix.wav --out parts                     every part as a sound of its own
-  bpnmf separate mix.wav --out parts --stems 2           and parts that belong together as stems
+  bpnmf separate mix.wav --out parts --stems 2           and parts that sound alike as stems
   bpnmf separate mix.wav --out parts --groups groups.json --force
                                                          as you heard it: {\"piano\": [0, 2], \"voice\": [1]}
   bpnmf separate mix.wav --out parts --reference piano.wav voice.wav
@@ -44,7 +44,7 @@ pub(crate) struct SeparateArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// So many stems, of parts that sound alike and play together
+    /// So many stems, of parts that sound alike: a guess
     #[arg(long, value_name = "N", conflicts_with_all = ["groups", "reference"])]
     pub(crate) stems: Option<usize>,
 

@@ -68,8 +68,7 @@ impl Comparison {
         let summary: Summary = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         let stft = Stft::new(summary.sound.window, summary.sound.hop).map_err(Failure::sound)?;
         let model = Model::read(&folder.join("model.npz"))?;
-        let second = (piece.mixture.rate as usize).div_ceil(stft.hop());
-        let untold = bpnmf_audio::group(&model.parts(), 2, second);
+        let untold = bpnmf_audio::group(&model.parts(), 2);
         Ok(Self { found: model.beside(piece, &stft), untold, scores: scores(folder, piece, stems)?, summary })
     }
 

@@ -34,7 +34,7 @@ impl Groups {
         }
         let mut seen: Vec<(usize, &str)> = Vec::new();
         for (i, (name, parts)) in named.iter().enumerate() {
-            check_name(name, &path.to_owned())?;
+            check_name(name, path)?;
             if named[..i].iter().any(|(other, _)| other.to_lowercase() == name.to_lowercase()) {
                 return Err(wrong(format!("two groups are called {name:?}: join them or rename one")));
             }

@@ -3,7 +3,7 @@
 use crate::args::SeparateArgs;
 use crate::failure::Failure;
 use bpnmf_audio::{Channel, Sound, Stft};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The highest rate that is worked at unless somebody asks: above, nobody hears anything.
 const HIGHEST_RATE: u32 = 48_000;
@@ -85,7 +85,7 @@ fn at_rate(sound: Sound, rate: u32) -> Result<Sound, Failure> {
 }
 
 /// A file name out of a name that somebody gave, or what is wrong with it.
-pub(crate) fn check_name(name: &str, file: &PathBuf) -> Result<(), Failure> {
+pub(crate) fn check_name(name: &str, file: &Path) -> Result<(), Failure> {
     let wrong = if name.is_empty() {
         "a group without a name"
     } else if name.starts_with('.') || name.contains(['/', '\\', ':']) || name.chars().any(char::is_control) {

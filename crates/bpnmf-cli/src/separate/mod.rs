@@ -70,6 +70,9 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
 
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
     let posterior = &chains.fit().posterior;
+    if posterior.components() == 0 && results.stop_reason() == StopReason::Interrupted {
+        return Err(Failure::Other("interrupted before any part was found: nothing was written".to_owned()));
+    }
     if posterior.components() == 0 {
         return Err(Failure::Request(format!(
             "{}: no part is on often enough to count, so there is nothing to take apart: use more --iterations",
@@ -85,7 +88,7 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     let staging = folder.staged()?;
     let (stems, clipped) = pool.install(|| {
         parts.refine(&magnitudes, REFINEMENTS);
-        let stems = plan.stems(&parts, posterior, &stft, mixture.rate, args.residual)?;
+        let stems = plan.stems(&parts, posterior, &stft, args.residual)?;
         let clipped =
             sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
         Ok::<_, Failure>((stems, clipped))

@@ -94,7 +94,6 @@ impl Plan {
         parts: &Parts,
         posterior: &Posterior,
         stft: &Stft,
-        rate: u32,
         unexplained: bool,
     ) -> Result<Stems, Failure> {
         let components = parts.components();
@@ -102,8 +101,7 @@ impl Plan {
         match self {
             Self::Nothing => {}
             Self::Number(wanted) => {
-                let second = (rate as usize).div_ceil(stft.hop());
-                stems.members = bpnmf_audio::group(parts, *wanted, second);
+                stems.members = bpnmf_audio::group(parts, *wanted);
                 let many = stems.members.len();
                 stems.names = numbered(1, many);
                 if many < *wanted {

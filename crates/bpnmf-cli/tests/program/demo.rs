@@ -5,7 +5,7 @@ use bpnmf_audio::{Channel, Sound};
 use std::process::Stdio;
 
 impl Bench {
-    fn sound(&self, name: &str) -> Sound {
+    fn heard(&self, name: &str) -> Sound {
         bpnmf_audio::read(&self.path(name), Channel::Mean).unwrap()
     }
 
@@ -62,10 +62,10 @@ fn the_demo_finds_the_notes_of_its_piece_and_says_how_well() {
     assert_eq!(bench.names("bpnmf-demo/stems"), ["clarinet.wav", "piano.wav"]);
     assert_eq!(bench.names("bpnmf-demo/components").len() as u64, parts);
 
-    let mixture = bench.sound("bpnmf-demo/mixture.wav");
+    let mixture = bench.heard("bpnmf-demo/mixture.wav");
     for (folder, tolerance) in [("truth", 0.0), ("stems", 1e-5)] {
         let [piano, clarinet] =
-            ["piano", "clarinet"].map(|name| bench.sound(&format!("bpnmf-demo/{folder}/{name}.wav")));
+            ["piano", "clarinet"].map(|name| bench.heard(&format!("bpnmf-demo/{folder}/{name}.wav")));
         for (at, &sample) in mixture.samples.iter().enumerate() {
             let sum = piano.samples[at] + clarinet.samples[at];
             assert!((sum - sample).abs() <= tolerance, "{folder}, sample {at}: {sum}, not {sample}");

@@ -1,5 +1,6 @@
 //! The program as people run it: what it writes, what it prints, what it refuses and how it ends.
 
+mod bad_sounds;
 mod chains;
 mod demo;
 mod edges;
@@ -9,6 +10,7 @@ mod results;
 mod sameness;
 mod score;
 mod search;
+mod separate;
 mod synth;
 
 use serde_json::Value;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::args::{Cli, Command};
 use crate::fit;
-use crate::fit::config::Config;
+use crate::fit::config::{Config, Place};
 use crate::fit::output::Source;
 use crate::progress::{Mode, Progress};
 use bpnmf::Counts;
@@ -14,7 +14,7 @@ fn page(flags: &str, scale: f64) -> String {
     let Command::Fit(args) = Cli::parse_from(arguments.split_whitespace()).command else {
         panic!("it says fit");
     };
-    let mut config = Config::check(&args).unwrap_or_else(|_| panic!("{flags}"));
+    let mut config = Config::check(&args.model).unwrap_or_else(|_| panic!("{flags}"));
     let value = |f: usize, t: usize| {
         if (f < 3) == t.is_multiple_of(2) { scale * (9 + f + t % 3) as f64 } else { 0.0 }
     };
@@ -30,7 +30,8 @@ fn page(flags: &str, scale: f64) -> String {
         feature_names: Some((0..6).map(|f| format!("a name that is rather long {f}")).collect()),
         observation_names: None,
     };
-    let counts = config.meet(counts, &args).unwrap_or_else(|_| panic!("{flags}"));
+    let place = Place { path: &args.input, transposed: false };
+    let counts = config.meet(counts, &args.model, place).unwrap_or_else(|_| panic!("{flags}"));
     let progress = Progress::new(Mode::Silent, config.options.iterations, config.chains);
     let (chains, _) = fit::run(&config, &counts, progress).unwrap_or_else(|_| panic!("{flags}"));
     let folder = Folder::unused(Path::new("nowhere"), &[], false).unwrap_or_else(|_| panic!("no files"));
