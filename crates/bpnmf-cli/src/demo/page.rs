@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// Characters a picture of the whole piece takes.
-const PICTURE: usize = 34;
+const PICTURE: usize = 35;
 
 /// The most characters of a line.
 const WIDTH: usize = 80;
@@ -43,7 +43,7 @@ pub(super) fn findings(piece: &Piece, comparison: &Comparison) -> String {
         text::duration(summary.seconds),
         piece.notes.len(),
     );
-    page += " part  share  is                spectrum  time   when it sounds\n";
+    page += " part  share  is            spectrum  time   when it sounds\n";
     for (k, found) in comparison.found.iter().enumerate() {
         page += &part(piece, comparison, k, found);
     }
@@ -62,11 +62,11 @@ fn part(piece: &Piece, comparison: &Comparison, k: usize, found: &Found) -> Stri
     let share = comparison.summary.components.get(k).map_or(0.0, |component| component.share);
     let what = match &found.note {
         Some(twin) => {
-            format!("{:<16}  {:>8.3}  {:>5.3}", name(piece, twin.index), twin.in_pitch, twin.in_time)
+            format!("{:<12}  {:>8.3}  {:>5.3}", name(piece, twin.index), twin.in_pitch, twin.in_time)
         }
         None => {
             let stem = comparison.stem(k).map_or("", |stem| &piece.stems[stem].0);
-            format!("{:<33}", format!("one more, in {stem}"))
+            format!("{:<29}", format!("one more, in {stem}"))
         }
     };
     let line =
