@@ -77,7 +77,7 @@ fn part(piece: &Piece, comparison: &Comparison, k: usize, found: &Found) -> Stri
 /// The stems, and how good they are.
 fn stems(piece: &Piece, comparison: &Comparison) -> String {
     let mut page =
-        "\nTwo stems out of the parts; the true ones were asked only which part is whose:\n\n".to_owned();
+        "\nTwo stems out of the parts; the true ones were asked which part is whose:\n\n".to_owned();
     page += " stem       SDR dB  SIR dB  SAR dB\n";
     let score = |score: Option<f64>| score.map_or_else(|| "–".to_owned(), |score| format!("{score:.1}"));
     let scores = &comparison.scores;
