@@ -18,7 +18,7 @@ pub(super) fn opening(piece: &Piece, command: &[OsString]) -> String {
     let mut page = text::wrapped(
         &format!(
             "A piece of {}: five notes of a piano and five of a clarinet, made up and mixed. The program is told \
-             neither the notes nor their number.",
+             neither the notes nor their number: its search starts from all keys from C2 to E7.",
             text::duration(piece.mixture.seconds())
         ),
         WIDTH,
