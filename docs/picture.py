@@ -42,15 +42,14 @@ def main():
     with np.load(folder / "model.npz") as model:
         w, h, s = model["W"], model["H"], model["S"]
     notes = played(folder / "truth" / "notes.csv")
-    stem = {k: stem["name"] for stem in summary["stems"] for k in stem["components"]}
     bins, seconds = np.arange(window // 2 + 1) * rate / window, np.arange(h.shape[1]) * hop / rate
 
-    # Each part beside the note of its stem that is played when it is on.
+    # Each part beside the note that is played when it is on.
     on = {key: sum(((seconds >= a) & (seconds < b)).astype(float) for a, b in times) for key, times in notes.items()}
-    alike = lambda k, key: h[k] @ on[key] / np.linalg.norm(h[k]) / np.linalg.norm(on[key]) if key[0] == stem[k] else 0
+    alike = lambda k, key: h[k] @ on[key] / np.linalg.norm(h[k]) / np.linalg.norm(on[key])
     twin = {k: max(notes, key=lambda key: alike(k, key)) for k in range(w.shape[1])}
     parts = sorted(twin, key=lambda k: (twin[k][0] != "piano", twin[k][2]))
-    colours = [COLOURS[stem[k]] for k in parts]
+    colours = [COLOURS[twin[k][0]] for k in parts]
 
     plt.rcParams.update({"font.size": 9.5, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.linewidth": 0.6})
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), width_ratios=(3, 1.9, 3), layout="constrained")

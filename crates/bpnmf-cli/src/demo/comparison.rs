@@ -77,15 +77,15 @@ impl Comparison {
         self.summary.stems.iter().position(|stem| stem.components.contains(&part))
     }
 
-    /// How many parts are in another group where nobody tells the stems.
-    pub(super) fn astray(&self) -> usize {
-        let stem = |stem: usize| &self.summary.stems[stem].components;
-        let other = |group: usize, twin: usize| {
-            self.untold
-                .get(group)
-                .map_or(0, |group| group.iter().filter(|part| !stem(twin).contains(part)).count())
+    /// How many notes are in a group with the other instrument where nobody tells the stems.
+    pub(super) fn astray(&self, piece: &Piece) -> usize {
+        let instrument =
+            |part: &usize| self.found[*part].note.as_ref().map(|twin| piece.notes[twin.index].instrument);
+        let of_other = |group: usize, own: usize| {
+            let parts = self.untold.get(group).into_iter().flatten();
+            parts.filter_map(instrument).filter(|&instrument| instrument != own).count()
         };
-        (other(0, 0) + other(1, 1)).min(other(0, 1) + other(1, 0))
+        (of_other(0, 0) + of_other(1, 1)).min(of_other(0, 1) + of_other(1, 0))
     }
 }
 

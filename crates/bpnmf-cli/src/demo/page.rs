@@ -90,11 +90,11 @@ fn stems(piece: &Piece, comparison: &Comparison) -> String {
             score(scores.sar[i])
         );
     }
-    let untold = match comparison.astray() {
-        0 => "--stems 2, which asks nobody, makes the same two groups.".to_owned(),
+    let untold = match comparison.astray(piece) {
+        0 => "--stems 2, which asks nobody, keeps the two instruments apart.".to_owned(),
         astray => {
             let of = comparison.found.len();
-            format!("--stems 2, which asks nobody, puts {astray} of the {of} parts into the other stem.")
+            format!("--stems 2, which asks nobody, puts {astray} of the {of} parts to the other instrument.")
         }
     };
     format!("{page}\n{untold}\n")
