@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::parts::Parts;
 
 /// A reference with at least this share of a part gets a piece of it.
-const LEAST_SHARE: f64 = 0.1;
+const LEAST_SHARE: f64 = 0.2;
 
 /// Frames whose sums are taken together, whatever the threads.
 const BLOCK: usize = 64;
@@ -24,7 +24,7 @@ pub struct Pieces {
 /// Gives every part to a reference, and splits those that several share.
 ///
 /// Part k has the Wiener gain g_k(f, t) = W_fk H_kt / sum_j W_fj H_jt, and reference r with the magnitudes R_r the share
-/// sum_ft g_k R_r of it. References with at least a tenth of a part get a piece each, with the spectrum
+/// sum_ft g_k R_r of it. References with at least a fifth of a part get a piece each, with the spectrum
 /// W_f = sum_t g_k(f, t) R_r(f, t) and the activation H_t = sum_f g_k(f, t) R_r(f, t), the first brought to a sum of one:
 /// what they play where the part is on. `references`: magnitudes, bins x frames each, in the units of W H.
 pub fn pick_all(parts: &Parts, references: &[Vec<f32>]) -> Pieces {
