@@ -79,6 +79,9 @@ pub enum Error {
         /// How many bytes its samples need.
         bytes: u64,
     },
+    /// The sounds cannot be scored.
+    #[error(transparent)]
+    Unscorable(#[from] crate::bss_eval::Unscorable),
 }
 
 /// The highest rate that is resampled to or from.

@@ -1,5 +1,6 @@
 //! From a recording to counts, and from parts back to sounds. Knows nothing of inference, of tables or of the command line.
 
+mod bss_eval;
 mod decode;
 mod error;
 mod grouping;
@@ -15,6 +16,7 @@ mod stft;
 pub mod wav;
 mod wiener;
 
+pub use bss_eval::{BssEval, Doubt, Scores, Unscorable, bss_eval};
 pub use decode::{Channel, read};
 pub use error::{Error, Fault};
 pub use grouping::group;

@@ -1,10 +1,12 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
 mod model;
+mod score;
 mod separate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use model::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+pub(crate) use score::ScoreArgs;
 pub(crate) use separate::{FormatName, PickName, SeparateArgs};
 use std::path::PathBuf;
 
@@ -22,6 +24,7 @@ Examples:
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
   bpnmf separate mix.wav --stems 2 --out two  the parts of a recording, to listen to
   bpnmf synth --out data --seed 1             counts with known parts, to try things on
+  bpnmf score -r true.wav -e found.wav        how good is a separated sound?
 
 Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 
@@ -31,6 +34,7 @@ pub(crate) enum Command {
     Separate(Box<SeparateArgs>),
     Synth(SynthArgs),
     Demo(DemoArgs),
+    Score(ScoreArgs),
 }
 
 const FIT_EXAMPLES: &str = "\

@@ -7,6 +7,7 @@ mod fit;
 mod folder;
 mod interrupt;
 mod progress;
+mod score;
 mod separate;
 mod synth;
 mod text;
@@ -26,5 +27,6 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Separate(args) => separate::separate(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),
+        Command::Score(args) => score::score(&args),
     }
 }

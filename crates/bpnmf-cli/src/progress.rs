@@ -5,6 +5,8 @@ use bpnmf::{SearchStep, TraceRow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Who is watching.
@@ -29,6 +31,36 @@ impl Mode {
             Self::Terminal
         }
     }
+}
+
+/// Work shorter than this needs no line.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Does `work`; a person at a terminal who has waited for 2 s sees `what` is going on.
+pub(crate) fn notice<T: Send>(what: &str, work: impl FnOnce() -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    let (done, waiting) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let style =
+                    ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template");
+                let line = ProgressBar::new_spinner()
+                    .with_style(style)
+                    .with_message(what.to_owned())
+                    .with_elapsed(PATIENCE);
+                line.enable_steady_tick(Duration::from_millis(125));
+                // An error, because the other end goes away when the work is done.
+                let _ = waiting.recv();
+                line.finish_and_clear();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }
 
 /// Chains whose number of parts a line shows one by one.

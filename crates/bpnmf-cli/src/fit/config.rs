@@ -82,7 +82,9 @@ impl Config {
         let args = Cli::parse_from(["bpnmf", "fit", "-", "--out", "-", "--seed", &seed.to_string()]);
         match args.command {
             Command::Fit(args) => Self::check(&args.model),
-            Command::Separate(_) | Command::Synth(_) | Command::Demo(_) => unreachable!("it says fit"),
+            Command::Separate(_) | Command::Synth(_) | Command::Demo(_) | Command::Score(_) => {
+                unreachable!("it says fit")
+            }
         }
     }
 
@@ -156,14 +158,19 @@ fn search(args: &ModelArgs) -> Result<Option<Search>, Failure> {
     Ok(Some(Search { coarsening, components: force_components, grows, guess: None }))
 }
 
-/// Threads and instructions.
-fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
+/// The threads asked for, 0 for all cores.
+pub(crate) fn thread_count(threads: Option<usize>) -> Result<usize, Failure> {
     if let Some(threads) = threads.filter(|threads| !(1..=MOST_THREADS).contains(threads)) {
         return Err(Failure::Request(format!(
             "--threads is {threads}: it must be between 1 and {MOST_THREADS}; leave it out to use all cores"
         )));
     }
-    let workers = Workers::new(threads.unwrap_or(0))?;
+    Ok(threads.unwrap_or(0))
+}
+
+/// Threads and instructions.
+fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
+    let workers = Workers::new(thread_count(threads)?)?;
     Ok(workers.with_simd(match simd {
         SimdName::Auto => Simd::Auto,
         SimdName::Avx512 => Simd::Avx512,

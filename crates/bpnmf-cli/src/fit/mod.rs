@@ -15,6 +15,7 @@ use crate::{interrupt, text};
 use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use bpnmf_report::Data;
+pub(crate) use config::thread_count;
 use config::{Config, Place};
 use output::{Extra, Results, Source};
 use std::io::IsTerminal;

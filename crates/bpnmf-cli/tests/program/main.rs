@@ -8,6 +8,7 @@ mod printing;
 mod refusals;
 mod results;
 mod sameness;
+mod score;
 mod search;
 mod separate;
 
