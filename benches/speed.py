@@ -143,6 +143,7 @@ def main():
                 lambda: published_sweep(state["X"], state["W"], state["H"], state["S"].copy(), state["logit_pi"], rng)
             ),
             ssmf=lambda: engine.seconds("ssmf"),
+            gibbs=lambda: engine.seconds("gibbs"),
         )
         name = "75 x 1000, K = 500: mask sweep"
         judged(f"{name} / one GEMM of K x F by F x T", times["sweep"], times["gemm"], 5, "5")
@@ -151,6 +152,7 @@ def main():
         row(f"{name} / the same without SIMD", times["sweep"], times["plain"], "", "")
         row(f"{name} / the same by logarithms alone", times["sweep"], times["exact"], "", "")
         row("75 x 1000, K = 500: SSMF iteration / mask sweep", times["ssmf"], times["sweep"], "", "")
+        row("75 x 1000, K = 500: Gibbs iteration / mask sweep", times["gibbs"], times["sweep"], "", "")
 
         engine.ask("load random 100 200" if options.quick else "load random 500 1000")
         times = take_turns(
@@ -169,12 +171,14 @@ def main():
                 lambda: published_sweep(state["X"], state["W"], state["H"], state["S"].copy(), state["logit_pi"], rng)
             ),
             ssmf=lambda: engine.seconds("ssmf"),
+            gibbs=lambda: engine.seconds("gibbs"),
             sklearn=lambda: sklearn_iteration(x, state["W"].shape[1]),
         )
         name = "513 x 2325, K = 50: "
         row(f"{name}mask sweep / one GEMM", times["sweep"], times["gemm"], "", "")
         judged(f"{name}mask sweep / the published sweep", times["sweep"], times["published"], 1 / 60, "1/60")
         judged(f"{name}SSMF iteration / scikit-learn's", times["ssmf"], times["sklearn"], 1, "1")
+        row(f"{name}Gibbs iteration / scikit-learn's", times["gibbs"], times["sklearn"], "", "")
 
     features, observations = (400, 200) if options.quick else (20000, 5000)
     per_column = features // 100

@@ -1,6 +1,9 @@
 """Draws docs/picture.png from the files of `bpnmf demo --out DIR`: `./run picture`."""
 
+import csv
+import json
 import sys
+import wave
 from pathlib import Path
 
 import matplotlib
@@ -9,37 +12,82 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
+LOWEST, HIGHEST = 130, 6000  # Hz
+COLOURS = {"piano": "#3b6fb6", "clarinet": "#c8553d"}
+
+
+def spectrogram(path, window, hop):
+    with wave.open(str(path)) as file:
+        rate, samples = file.getframerate(), np.frombuffer(file.readframes(file.getnframes()), "<i2") / 32768
+    padded = np.pad(samples, window // 2)
+    hann = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
+    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop]
+    return rate, np.abs(np.fft.rfft(frames * hann)).T
+
+
+def played(path):
+    """Instrument, name and pitch of every note, from low to high, and when it is played."""
+    notes = {}
+    for row in csv.DictReader(path.open()):
+        key = row["instrument"], row["note"], float(row["hertz"])
+        notes.setdefault(key, []).append((float(row["from_seconds"]), float(row["to_seconds"])))
+    return notes
+
 
 def main():
     folder, out = Path(sys.argv[1]), Path(sys.argv[2])
-    x = np.load(folder / "X.npy")
+    summary = json.loads((folder / "summary.json").read_text())
+    window, hop = summary["sound"]["window"], summary["sound"]["hop"]
+    rate, magnitudes = spectrogram(folder / "mixture.wav", window, hop)
     with np.load(folder / "model.npz") as model:
-        w, h = model["W"], model["H"]
-    with np.load(folder / "truth.npz") as truth:
-        true_w = truth["W"]
-        true_h = truth["H"] * truth["S"]
-    cosine = (w / np.linalg.norm(w, axis=0)).T @ (true_w / np.linalg.norm(true_w, axis=0))
-    order = np.argsort(w.argmax(0))
-    w, h, cosine = w[:, order], h[order], cosine[order]
-    twin = cosine.argmax(1)
-    size = w.sum(0)
+        w, h, s = model["W"], model["H"], model["S"]
+    notes = played(folder / "truth" / "notes.csv")
+    stem = {k: stem["name"] for stem in summary["stems"] for k in stem["components"]}
+    bins, seconds = np.arange(window // 2 + 1) * rate / window, np.arange(h.shape[1]) * hop / rate
 
-    plt.rcParams.update({"font.size": 10, "axes.titlesize": 11, "axes.titlelocation": "left"})
-    figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), width_ratios=(3, 1.1, 3), layout="constrained")
-    show = dict(aspect="auto", origin="lower", cmap="magma", interpolation="nearest")
-    axes[0].imshow(np.sqrt(x), **show)
-    axes[0].set(title="the counts: 60 pitches, 300 moments", xlabel="moment", ylabel="pitch")
-    axes[1].imshow(np.sqrt(w / w.max(0)), **show)
-    axes[1].set(title=f"the {w.shape[1]} parts it found", xlabel="part", xticks=range(0, w.shape[1], 2))
-    for k in range(w.shape[1]):
-        found, played = h[k] * size[k], true_h[twin[k]] * true_w[:, twin[k]].sum()
-        top = max(found.max(), played.max()) * 1.1
-        axes[2].fill_between(np.arange(h.shape[1]), k, k + played / top, color="#bbbbbb", lw=0)
-        axes[2].plot(k + found / top, color="#b5367a", lw=0.9)
-    axes[2].set(title="when each is on: found (line), played (grey)", xlabel="moment", ylabel="part", yticks=range(0, w.shape[1], 2))
-    axes[2].set_xlim(0, h.shape[1])
+    # Each part beside the note of its stem that is played when it is on.
+    on = {key: sum(((seconds >= a) & (seconds < b)).astype(float) for a, b in times) for key, times in notes.items()}
+    alike = lambda k, key: h[k] @ on[key] / np.linalg.norm(h[k]) / np.linalg.norm(on[key]) if key[0] == stem[k] else 0
+    twin = {k: max(notes, key=lambda key: alike(k, key)) for k in range(w.shape[1])}
+    parts = sorted(twin, key=lambda k: (twin[k][0] != "piano", twin[k][2]))
+    colours = [COLOURS[stem[k]] for k in parts]
+
+    plt.rcParams.update({"font.size": 9.5, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.linewidth": 0.6})
+    figure, axes = plt.subplots(1, 3, figsize=(12, 3.9), width_ratios=(3, 1.9, 3), layout="constrained")
+    figure.set_facecolor("white")
+
+    level = 20 * np.log10(np.maximum(magnitudes, 1e-9) / magnitudes.max())
+    axes[0].pcolormesh(seconds, bins[1:], level[1:], vmin=-55, vmax=0, cmap="magma", shading="nearest", rasterized=True)
+    axes[0].set(title="given: one recording", xlabel="seconds", ylabel="Hz", yscale="log", ylim=(LOWEST, HIGHEST))
+    ticks = [200, 500, 1000, 2000, 5000]
+    axes[0].set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes[0].minorticks_off()
+
+    shown = bins >= 60
+    for row, (k, colour) in enumerate(zip(parts, colours)):
+        height = np.sqrt(w[shown, k] / w[:, k].max()) * 0.85
+        axes[1].fill_between(bins[shown], row, row + height, color=colour, lw=0)
+    axes[1].set(title=f"found: {len(parts)} parts, each a spectrum", xlabel="Hz", xscale="log", xlim=(LOWEST, HIGHEST))
+    axes[1].set_xticks([200, 1000, 5000], ["200", "1,000", "5,000"])
+    axes[1].minorticks_off()
+
+    for row, (k, colour) in enumerate(zip(parts, colours)):
+        for start, end in notes[twin[k]]:
+            axes[2].fill_between([start, end], row - 0.04, row + 0.9, color="#e4e4e4", lw=0)
+        heard = h[k] * (s[k] > 0.5)
+        axes[2].fill_between(seconds, row, row + 0.85 * heard / heard.max(), color=colour, lw=0)
+    axes[2].set(title="and when it is on (grey: when the note is played)", xlabel="seconds", xlim=(0, seconds[-1]))
+    for axis in axes[1:]:
+        axis.set(ylim=(-0.15, len(parts)), yticks=np.arange(len(parts)) + 0.35, yticklabels=[])
+        axis.tick_params(axis="y", length=0)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+    axes[1].set_yticklabels([f"{twin[k][0]} {twin[k][1]}" for k in parts])
+    for label, colour in zip(axes[1].get_yticklabels(), colours):
+        label.set_color(colour)
+
     figure.savefig(out, dpi=120)
-    print(f"{out}: {w.shape[1]} parts, {true_w.shape[1]} notes, least cosine {cosine.max(1).min():.3f}")
+    least = min(alike(k, twin[k]) for k in parts)
+    print(f"{out}: {len(parts)} parts, {len(notes)} notes, least cosine in time {least:.2f}")
 
 
 if __name__ == "__main__":

@@ -15,14 +15,20 @@ from report_in_browser import BROWSER, FLAGS, SAMPLES, open_page, wait_for_sound
 RATE = 8000
 
 
-def write_recording(path):
-    """Notes that come and go, of two instruments, with a little noise."""
+def write_recordings(folder):
+    """Notes that come and go, of two instruments alone, and together with a little noise."""
     t = np.arange(3 * RATE + 55) / RATE
-    x = 0.003 * np.random.default_rng(1).standard_normal(len(t))
-    for speed, pitches in ((2.0, (220, 330, 495)), (1.3, (980, 1470))):
+    mix = 0.003 * np.random.default_rng(1).standard_normal(len(t))
+    for name, speed, pitches in (("high", 1.3, (980, 1470)), ("low", 2.0, (220, 330, 495))):
         turn = (t * speed).astype(int)
         pitch = np.array(pitches)[turn % len(pitches)]
-        x += np.where(turn % 4 < 3, 0.2, 0) * sum(np.sin(2 * np.pi * pitch * n * t) / n for n in (1, 2, 3))
+        x = np.where(turn % 4 < 3, 0.2, 0) * sum(np.sin(2 * np.pi * pitch * n * t) / n for n in (1, 2, 3))
+        write(folder / f"{name}.wav", x)
+        mix += x
+    write(folder / "mix.wav", mix)
+
+
+def write(path, x):
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, RATE, 0, "NONE", ""))
         file.writeframes(np.round(x * 32767 / 1.5).astype("<i2").tobytes())
@@ -37,10 +43,11 @@ def main():
     program = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         folder = Path(folder)
-        write_recording(folder / "mix.wav")
+        write_recordings(folder)
+        references = ["--reference", folder / "high.wav", folder / "low.wav"]
         browser = playwright.chromium.launch(executable_path=BROWSER, args=FLAGS)
-        for flags in (["--stems", "2"], ["--stems", "2", "--residual"]):
-            out = folder / str(len(flags))
+        for number, flags in enumerate((["--stems", "2"], ["--stems", "2", "--residual"], references)):
+            out = folder / str(number)
             subprocess.run([program, "separate", folder / "mix.wav", "--out", out, *flags], check=True)
             complaints = []
             page = open_page(browser, out / "report.html", complaints, bypass_csp=True)

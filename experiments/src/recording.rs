@@ -19,7 +19,7 @@ pub(crate) struct Recording {
     /// Of the mixture, bins x frames, in the units of the counts.
     pub(crate) magnitudes: Vec<f32>,
     pub(crate) counts: Counts,
-    /// Of every source, bins x frames.
+    /// Of every source, in the same units.
     pub(crate) sources: Vec<Vec<f32>>,
     /// The samples of every source.
     references: Vec<Vec<f64>>,
@@ -82,9 +82,13 @@ impl Recording {
         let mut magnitudes = stft.magnitudes(&mixture.samples);
         let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), Levels::Typical)
             .map_err(|fault| Trouble::Bad(format!("{folder}: {fault}")))?;
-        magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
+        let counted = |mut magnitudes: Vec<f32>| {
+            magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
+            magnitudes
+        };
+        magnitudes = counted(magnitudes);
         Ok(Self {
-            sources: stems.iter().map(|sound| stft.magnitudes(&sound.samples)).collect(),
+            sources: stems.iter().map(|sound| counted(stft.magnitudes(&sound.samples))).collect(),
             references: stems.iter().map(|sound| doubled(&sound.samples)).collect(),
             names: names.to_vec(),
             mixture,
@@ -153,12 +157,12 @@ impl Recording {
         sounds
     }
 
-    /// The sounds of all parts, each given to the source it belongs to by `--pick all`.
+    /// The sounds of all parts, given to the sources as `--pick all` does it.
     pub(crate) fn pick_all(&self, parts: &Parts) -> Vec<Vec<f64>> {
+        let pieces = bpnmf_audio::pick_all(parts, &self.sources);
         let mut groups = vec![Vec::new(); self.sources.len()];
-        let owners = bpnmf_audio::pick_all(parts, &self.sources);
-        owners.into_iter().enumerate().for_each(|(part, source)| groups[source].push(part));
-        self.stems(parts, &groups)
+        pieces.owner.iter().enumerate().for_each(|(piece, &source)| groups[source].push(piece));
+        self.stems(&pieces.parts, &groups)
     }
 
     /// The mixture itself, once for each source.

@@ -1,9 +1,5 @@
 //! Which parts belong to which source, when recordings of the sources alone are at hand.
 
-use rayon::prelude::*;
-
-use crate::parts::Parts;
-
 /// One part for each reference.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PickOne {
@@ -54,42 +50,6 @@ pub fn pick_one(envelopes: &[Vec<f64>], activations: &[f32]) -> PickOne {
     PickOne { parts, correlations }
 }
 
-/// The reference that every part goes to: the one with the largest overlap, the sum over bins and frames of the part's
-/// Wiener gain times the magnitude of the reference. `references`: magnitudes, bins x frames each.
-pub fn pick_all(parts: &Parts, references: &[Vec<f32>]) -> Vec<usize> {
-    /// Frames whose sums are taken together, whatever the threads.
-    const BLOCK: usize = 64;
-    let (bins, many) = (parts.bins, references.len());
-    let blocks: Vec<Vec<f64>> = (0..parts.frames.div_ceil(BLOCK))
-        .into_par_iter()
-        .map(|block| {
-            let mut overlap = vec![0.0; parts.components * many];
-            let mut whole = vec![0.0; bins];
-            for t in block * BLOCK..((block + 1) * BLOCK).min(parts.frames) {
-                parts.expected(t, |_| true, &mut whole);
-                whole.iter_mut().for_each(|whole| *whole = if *whole > 0.0 { 1.0 / *whole } else { 0.0 });
-                for (k, h) in parts.on(t) {
-                    let spectrum = parts.spectrum(k);
-                    for (r, reference) in references.iter().enumerate() {
-                        let frame = spectrum.iter().zip(&whole).zip(&reference[t * bins..][..bins]);
-                        let sum: f64 = frame.map(|((&w, r), &m)| f64::from(w) * r * f64::from(m)).sum();
-                        overlap[k * many + r] += f64::from(h) * sum;
-                    }
-                }
-            }
-            overlap
-        })
-        .collect();
-    (0..parts.components)
-        .map(|k| {
-            let overlap = |r: usize| blocks.iter().map(|block| block[k * many + r]).sum::<f64>();
-            let overlaps: Vec<f64> = (0..many).map(overlap).collect();
-            // The first of equal ones.
-            (0..many).rev().max_by(|&r, &s| overlaps[r].total_cmp(&overlaps[s])).unwrap_or(0)
-        })
-        .collect()
-}
-
 /// Pearson's correlation; 0 where one of the two does not change.
 pub(crate) fn correlation(one: &[f64], two: &[f64]) -> f64 {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -119,17 +79,5 @@ mod tests {
         assert_eq!(picked.parts[0], Some(2));
         let none_left = pick_one(&[near.clone(), near], &activations[..4]);
         assert_eq!(none_left.parts, [Some(0), None]);
-    }
-
-    #[test]
-    fn parts_go_to_the_reference_that_sounds_where_they_do() {
-        // Two parts, bins 0 and 1 against bins 2 and 3, in turns.
-        let dictionary = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
-        let (activations, inclusion) = ([5.0, 0.0, 5.0, 0.0, 5.0, 5.0], [1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
-        let parts = Parts::new(&dictionary, &activations, &inclusion, 2);
-        let low = vec![5.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 0.0, 0.0];
-        let high = vec![0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 5.0, 5.0];
-        assert_eq!(pick_all(&parts, &[low.clone(), high.clone()]), [0, 1]);
-        assert_eq!(pick_all(&parts, &[high, low]), [1, 0]);
     }
 }

@@ -10,8 +10,10 @@ use crate::parts::Parts;
 #[derive(Debug, Clone)]
 pub struct Wiener<'a> {
     parts: &'a Parts,
+    /// What stems are sums of.
+    pieces: &'a Parts,
     stems: usize,
-    /// The stem of every part.
+    /// The stem of every piece.
     stem_of: Vec<Option<usize>>,
     residual: Option<&'a [f32]>,
 }
@@ -20,15 +22,19 @@ impl<'a> Wiener<'a> {
     /// With stems that are lists of parts, each part in one of them at most. All of them add up to the whole if every
     /// part is in one.
     pub fn new(parts: &'a Parts, stems: &[Vec<usize>]) -> Self {
-        let mut stem_of = vec![None; parts.components];
+        Self::of_pieces(parts, parts, stems)
+    }
+
+    /// With stems that are lists of `pieces`, another model of the same recording.
+    pub fn of_pieces(parts: &'a Parts, pieces: &'a Parts, stems: &[Vec<usize>]) -> Self {
+        let mut stem_of = vec![None; pieces.components];
         for (stem, members) in stems.iter().enumerate() {
             members.iter().for_each(|&k| stem_of[k] = Some(stem));
         }
-        Self { parts, stems: stems.len(), stem_of, residual: None }
+        Self { parts, pieces, stems: stems.len(), stem_of, residual: None }
     }
 
-    /// With one more stem at the end for what the parts do not explain of `magnitudes`, bins x frames, in the units of
-    /// W H.
+    /// With one more stem at the end for what is not explained of `magnitudes`, bins x frames, in the units of W H.
     pub fn with_residual(mut self, magnitudes: &'a [f32]) -> Self {
         self.residual = Some(magnitudes);
         self
@@ -41,42 +47,62 @@ impl<'a> Wiener<'a> {
 
     /// The gains of frame `t`: bins x outputs, output after output, parts first.
     pub fn gains(&self, t: usize, gains: &mut [f32]) {
-        let (parts, bins) = (self.parts, self.parts.bins);
-        let (of_parts, of_stems) = gains.split_at_mut(parts.components * bins);
-        of_parts.fill(0.0);
-        let mut whole = vec![0.0f64; bins];
-        parts.expected(t, |_| true, &mut whole);
-        let stems = self.stems + usize::from(self.residual.is_some());
+        let (of_parts, of_stems) = gains.split_at_mut(self.parts.components * self.parts.bins);
+        self.gains_of_parts(t, of_parts);
+        self.gains_of_stems(t, of_stems);
+    }
+
+    /// What the shares of frame `t` are taken of.
+    fn whole(&self, model: &Parts, t: usize) -> Vec<f64> {
+        let mut whole = vec![0.0f64; model.bins];
+        model.expected(t, |_| true, &mut whole);
         if let Some(magnitudes) = self.residual {
-            let residual = &mut of_stems[self.stems * bins..];
-            for ((gain, whole), &x) in residual.iter_mut().zip(&mut whole).zip(&magnitudes[t * bins..]) {
-                let (x, explained) = (f64::from(x), *whole);
-                *whole = explained.max(x);
-                *gain = if *whole > 0.0 {
-                    ((x - explained).max(0.0) / *whole) as f32
-                } else {
-                    1.0 / stems as f32
-                };
+            for (whole, &x) in whole.iter_mut().zip(&magnitudes[t * model.bins..]) {
+                *whole = whole.max(f64::from(x));
             }
         }
-        let reciprocal: Vec<f64> =
-            whole.iter().map(|&whole| if whole > 0.0 { 1.0 / whole } else { 0.0 }).collect();
+        whole
+    }
+
+    fn gains_of_parts(&self, t: usize, gains: &mut [f32]) {
+        let (parts, bins) = (self.parts, self.parts.bins);
+        gains.fill(0.0);
+        let whole = self.whole(parts, t);
         for (k, h) in parts.on(t) {
-            let gains = of_parts[k * bins..][..bins].iter_mut();
-            for ((gain, &w), reciprocal) in gains.zip(parts.spectrum(k)).zip(&reciprocal) {
-                *gain = (f64::from(w) * f64::from(h) * reciprocal) as f32;
+            let gains = gains[k * bins..][..bins].iter_mut();
+            for ((gain, &w), &whole) in gains.zip(parts.spectrum(k)).zip(&whole) {
+                if whole > 0.0 {
+                    *gain = (f64::from(w) * f64::from(h) / whole) as f32;
+                }
             }
         }
+        share_evenly(&whole, parts.components, gains);
+    }
+
+    fn gains_of_stems(&self, t: usize, gains: &mut [f32]) {
+        let (pieces, bins) = (self.pieces, self.pieces.bins);
+        let whole = self.whole(pieces, t);
         let mut sum = vec![0.0f64; bins];
-        for (stem, gains) in of_stems.chunks_exact_mut(bins).take(self.stems).enumerate() {
-            parts.expected(t, |k| self.stem_of[k] == Some(stem), &mut sum);
-            let values = sum.iter().zip(&reciprocal).map(|(sum, reciprocal)| (sum * reciprocal) as f32);
-            gains.iter_mut().zip(values).for_each(|(gain, value)| *gain = value);
+        for (stem, gains) in gains.chunks_exact_mut(bins).enumerate() {
+            if stem < self.stems {
+                pieces.expected(t, |k| self.stem_of[k] == Some(stem), &mut sum);
+            } else {
+                // The residual: what all pieces leave.
+                pieces.expected(t, |_| true, &mut sum);
+                sum.iter_mut().zip(&whole).for_each(|(sum, whole)| *sum = whole - *sum);
+            }
+            for ((gain, sum), &whole) in gains.iter_mut().zip(&sum).zip(&whole) {
+                *gain = if whole > 0.0 { (sum / whole) as f32 } else { 0.0 };
+            }
         }
-        for f in (0..bins).filter(|&f| whole[f] <= 0.0) {
-            of_parts[f..].iter_mut().step_by(bins).for_each(|gain| *gain = 1.0 / parts.components as f32);
-            let of_stems = of_stems.iter_mut().skip(f).step_by(bins);
-            of_stems.for_each(|gain| *gain = 1.0 / stems as f32);
-        }
+        share_evenly(&whole, self.stems + usize::from(self.residual.is_some()), gains);
+    }
+}
+
+/// The same gain for everybody in bins where there is nothing to share.
+fn share_evenly(whole: &[f64], outputs: usize, gains: &mut [f32]) {
+    let bins = whole.len();
+    for f in (0..bins).filter(|&f| whole[f] <= 0.0) {
+        gains.iter_mut().skip(f).step_by(bins).for_each(|gain| *gain = 1.0 / outputs as f32);
     }
 }

@@ -143,28 +143,34 @@ pub(crate) struct SynthArgs {
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
-  bpnmf demo
-  bpnmf demo --seed 3         another tune
-  bpnmf demo --out demo       also keep the counts, the truth and the result";
+  bpnmf demo                  everything into bpnmf-demo/
+  bpnmf demo --seed 3         other random numbers, the same piece
+  bpnmf demo --out there      another folder
 
-/// Make up a tune, count its sounds and find its notes; needs no files
+Written to the folder:
+  mixture.wav   the piece
+  truth/        its two stems, and notes.csv: when every note is played
+  components/, stems/, report.html, ...
+                what `bpnmf separate` writes: bpnmf separate --help";
+
+/// Play a piece of ten notes, take it apart and compare; needs no files
 ///
-/// The program is told neither the notes nor their number. It takes a few seconds and writes nothing unless --out is
-/// given.
+/// The program is told neither the notes nor their number. It takes a few seconds, and replaces what an earlier demo left
+/// in the folder.
 #[derive(Debug, Args)]
 #[command(after_long_help = DEMO_EXAMPLES, after_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Keep the counts, the truth and the result in this folder
+    /// The folder for the piece and the result [default: bpnmf-demo]
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
-    /// The seed of the tune and of the fit
+    /// The seed of every random number
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Overwrite files that are already in the folder
-    #[arg(long, requires = "out")]
-    pub(crate) force: bool,
+    /// Say nothing but errors
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

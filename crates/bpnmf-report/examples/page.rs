@@ -97,6 +97,7 @@ fn main() {
             hop,
             mixture: &mixture,
             stems: vec![stem("low <b>", [1.0, 0.75, 0.0]), stem("high", [0.0, 0.25, 1.0])],
+            pieces: None,
             residual: None,
         }),
         warnings: vec!["this is made up".to_owned()],

@@ -17,4 +17,4 @@ mod tests;
 pub mod text;
 
 pub use page::html;
-pub use report::{Data, Model, Report, Residual, SoundPage, Stem, Step, Trace};
+pub use report::{Data, Model, Pieces, Report, Residual, SoundPage, Stem, Step, Trace};

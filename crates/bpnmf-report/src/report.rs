@@ -191,8 +191,10 @@ pub struct SoundPage<'a> {
     pub hop: usize,
     /// The samples, full scale at 1 and -1.
     pub mixture: &'a [f32],
-    /// Groups of parts.
+    /// Groups of parts, or of pieces if there are any.
     pub stems: Vec<Stem>,
+    /// What stems are made of if parts were split between them.
+    pub pieces: Option<Pieces<'a>>,
     /// With a stem more for what no part explains.
     pub residual: Option<Residual>,
 }
@@ -207,11 +209,20 @@ pub struct Residual {
     pub scale: f64,
 }
 
+/// Another model of the same sound, of P pieces instead of K parts.
+#[derive(Debug, Clone)]
+pub struct Pieces<'a> {
+    /// W, F x P by rows.
+    pub dictionary: &'a [f32],
+    /// H, P x T by rows.
+    pub activations: &'a [f32],
+}
+
 /// A group of parts with a name.
 #[derive(Debug, Clone)]
 pub struct Stem {
     /// What people call it.
     pub name: String,
-    /// How much of each part belongs to it, length K.
+    /// How much of each part, or of each piece if there are any, belongs to it.
     pub weights: Vec<f32>,
 }

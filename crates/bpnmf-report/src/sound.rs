@@ -47,12 +47,13 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
         base64(&wav(sound.mixture, sound.rate))
     );
     if plays {
+        let shares = shares(sound, &report.model);
         for (i, stem) in sound.stems.iter().enumerate() {
             let name = escaped(&stem.name);
             let _ = writeln!(
                 section,
                 "<li><b>{name}</b><small>{}</small><audio controls data-stem=\"{i}\" aria-label=\"{name}\"></audio></li>",
-                percent(share(stem, &report.model))
+                percent(share(stem, &shares))
             );
         }
         if let Some(residual) = &sound.residual {
@@ -79,37 +80,72 @@ fn can_play(sound: &SoundPage<'_>, model: &Model<'_>) -> bool {
         && model.features == sound.window / 2 + 1
         && model.observations == 1 + sound.mixture.len() / sound.hop
         && parts > 0
-        && sound.stems.iter().all(|stem| stem.weights.len() == parts)
+        && sound.stems.iter().all(|stem| stem.weights.len() == members(sound, model))
+        && sound.pieces.as_ref().is_none_or(|pieces| {
+            let many = members(sound, model);
+            pieces.dictionary.len() == many * model.features
+                && pieces.activations.len() == many * model.observations
+        })
+}
+
+/// How many parts or pieces stems can be made of.
+fn members(sound: &SoundPage<'_>, model: &Model<'_>) -> usize {
+    let pieces = sound.pieces.as_ref().map(|pieces| pieces.activations.len() / model.observations.max(1));
+    pieces.unwrap_or_else(|| model.components())
+}
+
+/// How much of the whole every part or piece is.
+fn shares(sound: &SoundPage<'_>, model: &Model<'_>) -> Vec<f64> {
+    let Some(pieces) = &sound.pieces else {
+        return model.share.to_vec();
+    };
+    let many = members(sound, model);
+    let sum = |values: &mut dyn Iterator<Item = &f32>| values.map(|&value| f64::from(value)).sum::<f64>();
+    let size = |k: usize| {
+        sum(&mut pieces.dictionary.iter().skip(k).step_by(many))
+            * sum(&mut pieces.activations[k * model.observations..][..model.observations].iter())
+    };
+    let sizes: Vec<f64> = (0..many).map(size).collect();
+    let whole = sizes.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+    sizes.into_iter().map(|size| size / whole).collect()
 }
 
 /// How much of the whole a stem is.
-fn share(stem: &Stem, model: &Model<'_>) -> f64 {
-    stem.weights.iter().zip(model.share).map(|(&weight, share)| f64::from(weight) * share).sum()
+fn share(stem: &Stem, shares: &[f64]) -> f64 {
+    stem.weights.iter().zip(shares).map(|(&weight, share)| f64::from(weight) * share).sum()
 }
 
-/// W and H as bytes, part after part, and what else the script must know. There are no names in it.
+/// The models as bytes and what else the script must know. There are no names in it.
 fn model_for_script(sound: &SoundPage<'_>, model: &Model<'_>) -> String {
-    let parts = model.components();
-    let mut dictionary = Vec::with_capacity(4 * model.dictionary.len());
-    for k in 0..parts {
-        let column = model.dictionary.iter().skip(k).step_by(parts);
-        column.for_each(|w| dictionary.extend(w.to_le_bytes()));
-    }
-    let activations: Vec<u8> = model.activations.iter().flat_map(|h| h.to_le_bytes()).collect();
     let stems: Vec<String> = sound
         .stems
         .iter()
         .map(|stem| stem.weights.iter().map(f32::to_string).collect::<Vec<_>>().join(","))
         .map(|weights| format!("[{weights}]"))
         .collect();
+    let mut models = factors(model.dictionary, model.activations, model.components());
+    if let Some(pieces) = &sound.pieces {
+        models =
+            format!("{models},{}", factors(pieces.dictionary, pieces.activations, members(sound, model)));
+    }
     format!(
-        "<script type=\"application/json\" id=\"model\">{{\"rate\":{},\"window\":{},\"hop\":{},\"parts\":{parts},\
-         \"stems\":[{}],\"residual\":{},\"dictionary\":\"{}\",\"activations\":\"{}\"}}</script>\n",
+        "<script type=\"application/json\" id=\"model\">{{\"rate\":{},\"window\":{},\"hop\":{},\"stems\":[{}],\
+         \"residual\":{},\"models\":[{models}]}}</script>\n",
         sound.rate,
         sound.window,
         sound.hop,
         stems.join(","),
         sound.residual.as_ref().map_or(0.0, |residual| residual.scale),
+    )
+}
+
+/// W and H as bytes, part after part.
+fn factors(dictionary: &[f32], activations: &[f32], parts: usize) -> String {
+    let columns = (0..parts).flat_map(|k| dictionary.iter().skip(k).step_by(parts));
+    let dictionary: Vec<u8> = columns.flat_map(|w| w.to_le_bytes()).collect();
+    let activations: Vec<u8> = activations.iter().flat_map(|h| h.to_le_bytes()).collect();
+    format!(
+        "{{\"parts\":{parts},\"dictionary\":\"{}\",\"activations\":\"{}\"}}",
         base64(&dictionary),
         base64(&activations)
     )

@@ -122,6 +122,7 @@ fn no_name_can_be_markup() {
         hop: 4,
         mixture: &[0.1; 13],
         stems: vec![Stem { name: evil.to_owned(), weights: vec![1.0, 0.0] }],
+        pieces: None,
         residual: None,
     });
     for report in [&mut report, &mut heard] {
@@ -172,6 +173,7 @@ fn a_page_of_a_large_matrix_stays_small() {
         hop: 512,
         mixture: &[0.0; 7],
         stems: Vec::new(),
+        pieces: None,
         residual: None,
     });
     let page = html(&report);
@@ -210,7 +212,8 @@ fn a_recording_brings_its_sound_and_its_model_if_they_fit_together() {
     let mixture = [0.25; 35];
     let stem = |name: &str, weights: &[f32]| Stem { name: name.to_owned(), weights: weights.to_vec() };
     let stems = vec![stem("oboe", &[1.0, 0.0, 0.5]), stem("horn", &[0.0, 1.0, 0.5])];
-    let sound = SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems, residual: None };
+    let sound =
+        SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems, pieces: None, residual: None };
     report.sound = Some(sound.clone());
     let page = html(&report);
     assert!(page.contains("This recording is made of"));

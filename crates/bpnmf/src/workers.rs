@@ -1,8 +1,7 @@
 //! Who does the work: threads, instructions, block size, and the memory they reuse. Results do not depend on any of it.
 
 use crate::error::Error;
-use crate::infer::local::Workspace;
-use crate::infer::mask::Scratch;
+use crate::infer::local::{Scratch, Workspace};
 use crate::kernel::Simd;
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};

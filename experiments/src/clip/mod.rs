@@ -38,8 +38,8 @@ that there are 10 notes cannot be told from the recording.
 K is the number of parts found. A true note has the mean spectrum of its stem while it sounds alone there; parts are
 matched to notes one to one, the closest pair first, and a note left over has cosine 0. SDR, SIR, SAR: BSS Eval of
 `--stems 2`, nobody telling which parts belong together, in the order that suits best; the mean of the two instruments, in dB.
-The last two columns are limits to hold that against: each part given to the instrument it overlaps most (`--pick all`),
-and the recording itself in place of both stems. Medians over the seeds of the fit, and (least..largest).
+Two columns are limits to hold that against: the same parts given to the instruments by the true stems (`--pick all`), and
+the recording itself in place of both stems. Medians over the seeds of the fit, and (least..largest).
 ";
 
 /// `clip ...`: 2 if it could not be run.

@@ -26,8 +26,9 @@ const NOTES: &str = "
 - *As printed*: the paper's algorithm and prior (a = b = 0.5, c = d = 5, K = 500 to begin with), nothing before it and nothing
   after it; the stop rule of `--preset paper` may end it early.
 - The paper lets two instruments have the same part. Here a part is picked once, by whichever correlates better, in all rows.
-- `--pick all` gives every part to the stem it belongs to: it is told more than the paper's measure tells. `--stems 5` is told
-  nothing but the number; its stems are scored in the order that suits best.
+- `--pick all` gives all parts to instruments and splits those that several share: it uses the whole spectrogram of every stem,
+  more than the paper's measure, which asks for its power alone. `--stems 5` is told nothing but the number; its stems are
+  scored in the order that suits best.
 - KL-NMF: multiplicative updates on the full magnitudes from a random start, 200 of them. *Best K* is the one of 10, 20, 30,
   40, 60 and 80 with the best mean SDR: a choice that needs the true stems, in the rival's favour.
 - The ideal ratio mask knows the true magnitudes; the mixture as every estimate knows nothing.

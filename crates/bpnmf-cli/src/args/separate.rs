@@ -97,7 +97,7 @@ pub(crate) struct SeparateArgs {
 pub(crate) enum PickName {
     /// The one part that comes and goes most as the reference does; all other parts go to the stem `residual`
     One,
-    /// Every part goes to the reference that it has most in common with
+    /// Every part goes to the references that play it; one that several share is split between them
     All,
 }
 

@@ -1,4 +1,4 @@
-//! Which found part is which true one: pairs by the cosine of their dictionary columns. Knows nothing of tunes.
+//! Which found part is which true one: pairs by the cosine of their dictionary columns. Knows nothing of sounds.
 
 /// Below this two columns are not the same part.
 const LEAST_COSINE: f64 = 0.7;
@@ -24,7 +24,7 @@ pub(super) fn matched(found: &[Vec<f64>], truth: &[Vec<f64>]) -> Vec<Option<(usi
 }
 
 /// The cosine of the angle between two columns; 0 if one of them is all zero.
-fn cosine(first: &[f64], second: &[f64]) -> f64 {
+pub(super) fn cosine(first: &[f64], second: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths = (dot(first, first) * dot(second, second)).sqrt();
     if lengths > 0.0 { dot(first, second) / lengths } else { 0.0 }

@@ -1,76 +1,50 @@
-//! `bpnmf demo`: makes up a tune, fits its counts as `bpnmf fit` does, and shows what was found beside the truth.
+//! `bpnmf demo`: plays a piece whose notes are known, takes it apart as `bpnmf separate` does, and compares.
 
+mod comparison;
 mod matching;
 mod page;
-mod tune;
+mod truth;
 
-use crate::args::DemoArgs;
+use crate::args::{Cli, Command, DemoArgs};
 use crate::failure::Failure;
-use crate::fit;
-use crate::fit::config::Config;
-use crate::fit::output::{self, Extra, Results, Source};
-use crate::folder::Folder;
-use crate::progress::{Mode, Progress};
-use crate::synth::{self, Truth};
-use crate::{interrupt, text};
-use bpnmf::StopReason;
+use crate::{separate, text};
+use clap::Parser as _;
+use comparison::Comparison;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tune::Tune;
+
+/// The folder unless somebody asks.
+const FOLDER: &str = "bpnmf-demo";
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
-    let files = [&output::FILES[..], &synth::FILES[..]].concat();
-    let folder = args.out.as_ref().map(|path| Folder::unused(path, &files, args.force)).transpose()?;
-    if let Some(folder) = &folder {
-        folder.check_writable()?;
-    }
-    let tune = Tune::new(args.seed)?;
-    let config = Config::untouched(args.seed)?;
-    let iterations = config.options.iterations;
-    text::print(&page::opening(&tune))?;
-
-    let progress = Progress::new(Mode::choose(false, false), iterations, config.chains);
-    interrupt::listen()?;
-    let (chains, progress) = fit::run(&config, &tune.counts, progress)?;
-    progress.finish();
-    let fit = chains.fit();
-
-    text::print(&page::findings(&tune, fit))?;
-    if let Some(folder) = &folder {
-        truth(&tune).write(folder, &tune.counts)?;
-        let results =
-            Results { source: &source(&tune), config: &config, chains: &chains, seconds: fit.seconds };
-        results.write(folder, None, &Extra::default())?;
-    }
-    if fit.stop_reason == StopReason::Interrupted {
-        let done = fit.trace.len();
-        return Err(Failure::Other(format!("interrupted after iteration {done} of {iterations}")));
-    }
-    text::print(&page::what_next(folder.as_ref()))?;
+    let folder = args.out.clone().unwrap_or_else(|| PathBuf::from(FOLDER));
+    truth::check_ours(&folder)?;
+    let print = |page: String| if args.quiet { Ok(()) } else { text::print(&page) };
+    let piece = bpnmf_audio::piece();
+    let command = command(args, &folder);
+    print(page::opening(&piece, &command))?;
+    truth::write(&folder, &piece)?;
+    let Command::Separate(separation) = Cli::parse_from(&command).command else {
+        unreachable!("it says separate")
+    };
+    separate::run(&separation, false)?;
+    let comparison = Comparison::new(&folder, &piece, &separation.reference)?;
+    print(page::findings(&piece, &comparison))?;
+    print(page::what_next(&folder))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn source(tune: &Tune) -> Source {
-    Source {
-        path: "X.npy".to_owned(),
-        features: tune.counts.features(),
-        observations: tune.counts.observations(),
-        nonzeros: tune.counts.nonzeros(),
-        total: tune.counts.total(),
-        whole_counts: true,
-        feature_names: Some((0..tune::PITCHES).map(tune::pitch_name).collect()),
-        observation_names: None,
+/// What takes the piece apart: a command that anybody could type.
+fn command(args: &DemoArgs, folder: &Path) -> Vec<OsString> {
+    let mut command: Vec<OsString> = ["bpnmf", "separate"].map(OsString::from).to_vec();
+    command.push(folder.join(truth::MIXTURE).into());
+    command.push("--reference".into());
+    command.extend(truth::stems().map(|stem| folder.join(stem).into()));
+    command.extend(["--seed".into(), args.seed.to_string().into(), "--out".into(), folder.into()]);
+    command.push("--force".into());
+    if args.quiet {
+        command.push("--quiet".into());
     }
-}
-
-fn truth(tune: &Tune) -> Truth<'_> {
-    let mask: Vec<u8> = tune.activations.iter().map(|&loudness| u8::from(loudness > 0.0)).collect();
-    let on = |note: usize| tune.course(note).iter().filter(|&&loudness| loudness > 0.0).count();
-    Truth {
-        dictionary: &tune.dictionary,
-        activations: &tune.activations,
-        mask,
-        pi: (0..tune.notes.len()).map(|note| on(note) as f64 / tune::MOMENTS as f64).collect(),
-        components: tune.notes.len(),
-        true_components: tune.played().len(),
-    }
+    command
 }

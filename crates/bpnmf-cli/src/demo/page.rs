@@ -1,98 +1,115 @@
 //! The pages of the demo: text in, text out.
 
-use super::matching::matched;
-use super::tune::{MOMENTS, PITCHES, Tune, pitch_name};
-use crate::fit::output::top_features;
-use crate::folder::Folder;
+use super::comparison::{Comparison, Found};
 use crate::text;
-use bpnmf::{Fit, Posterior};
+use bpnmf_audio::Piece;
+use std::ffi::OsString;
 use std::fmt::Write as _;
+use std::path::Path;
 
-/// Characters a picture of the whole tune takes.
-const PICTURE: usize = 50;
+/// Characters a picture of the whole piece takes.
+const PICTURE: usize = 35;
+
+/// The most characters of a line.
+const WIDTH: usize = 80;
 
 /// What the program is given.
-pub(super) fn opening(tune: &Tune) -> String {
-    format!(
-        "A made-up tune: how often each of {PITCHES} pitches was heard at {MOMENTS} moments,\n\
-         {} counts in all. The program is told neither the notes nor their number.\n\n",
-        text::grouped(tune.counts.total() as usize),
+pub(super) fn opening(piece: &Piece, command: &[OsString]) -> String {
+    let mut page = text::wrapped(
+        &format!(
+            "A piece of {}: five notes of a piano and five of a clarinet, made up and mixed. The program is told \
+             neither the notes nor their number.",
+            text::duration(piece.mixture.seconds())
+        ),
+        WIDTH,
     )
-}
-
-/// What was found, beside the truth.
-pub(super) fn findings(tune: &Tune, fit: &Fit) -> String {
-    let posterior = &fit.posterior;
-    let played = tune.played();
-    let found: Vec<Vec<f64>> = (0..posterior.components()).map(|k| found_column(posterior, k)).collect();
-    let truth: Vec<Vec<f64>> = played.iter().map(|&note| true_column(tune, note)).collect();
-    let partners = matched(&found, &truth);
-
-    let mut page = format!(
-        "Found {}; the tune has {}. ({} in {})\n\n",
-        text::plural(posterior.components(), "part", "parts"),
-        text::plural(played.len(), "note", "notes"),
-        text::plural(fit.trace.len(), "iteration", "iterations"),
-        text::duration(fit.seconds),
+    .replace("\n  ", "\n");
+    let typed = command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
+    let _ = writeln!(
+        page,
+        "\n  {}\n",
+        typed.replace(" --reference", " \\\n    --reference").replace(" --seed", " \\\n    --seed")
     );
-    page.push_str(" part  share  strongest     when it sounds: as found, below as played\n");
-    for (k, partner) in partners.iter().enumerate() {
-        let strongest: Vec<String> = top_features(posterior, k, 3).into_iter().map(pitch_name).collect();
-        let course = &posterior.activations[k * MOMENTS..][..MOMENTS];
-        let row = format!(
-            "{:>5}  {:>4.1}%  {:<12}  {}",
-            k,
-            100.0 * posterior.share[k],
-            strongest.join(" "),
-            text::sparkline(course, PICTURE)
-        );
-        page.push_str(row.trim_end());
-        page.push('\n');
-        match partner {
-            Some((i, cosine)) => {
-                let note = played[*i];
-                let course: Vec<f32> = tune.course(note).iter().map(|&loudness| loudness as f32).collect();
-                let label = format!("is {}, cosine {cosine:.3}", tune.note_name(note));
-                let row = format!("       {label:<20} {}", text::sparkline(&course, PICTURE));
-                page.push_str(row.trim_end());
-            }
-            None => page.push_str("       like no note that is left"),
-        }
-        page.push_str("\n\n");
-    }
-    let missed: Vec<String> = (0..played.len())
-        .filter(|i| !partners.iter().flatten().any(|(found, _)| found == i))
-        .map(|i| tune.note_name(played[i]))
-        .collect();
-    if !missed.is_empty() {
-        let _ = writeln!(page, "Played but not found: {}.\n", missed.join(", "));
-    }
     page
 }
 
-/// Where to go from here.
-pub(super) fn what_next(folder: Option<&Folder>) -> String {
-    match folder {
-        Some(folder) => format!(
-            "Counts, truth and result are in {path}. Try next:\n\n  \
-             bpnmf fit {path}/X.npy --out again         the same counts, another seed\n  \
-             bpnmf fit your-counts.csv --out result  your own counts, rows are features\n",
-            path = folder.path().display()
-        ),
-        None => "Try next:\n\n  \
-             bpnmf demo --seed 3                     another tune\n  \
-             bpnmf demo --out demo                   keep counts, truth and result\n  \
-             bpnmf fit your-counts.csv --out result  your own counts, rows are features\n"
-            .to_owned(),
+/// What was found, beside the truth.
+pub(super) fn findings(piece: &Piece, comparison: &Comparison) -> String {
+    let summary = &comparison.summary;
+    let [least, most] = summary.n_components_interval;
+    let mut page = format!(
+        "Found {}, in {}; the piece has {} notes. (90 % interval: {least} to {most})\n\n",
+        text::plural(summary.n_components, "part", "parts"),
+        text::duration(summary.seconds),
+        piece.notes.len(),
+    );
+    page += " part  share  is            spectrum  time   when it sounds\n";
+    for (k, found) in comparison.found.iter().enumerate() {
+        page += &part(piece, comparison, k, found);
     }
+    page += "Cosines, of the part with the note: 1 is the same.\n";
+    let is_missed =
+        |i: &usize| !comparison.found.iter().flat_map(|found| &found.note).any(|twin| twin.index == *i);
+    let missed: Vec<String> = (0..piece.notes.len()).filter(is_missed).map(|i| name(piece, i)).collect();
+    if !missed.is_empty() {
+        let _ = writeln!(page, "Played but not found: {}.", missed.join(", "));
+    }
+    page + &stems(piece, comparison)
 }
 
-fn found_column(posterior: &Posterior, component: usize) -> Vec<f64> {
-    let parts = posterior.components();
-    (0..posterior.features).map(|f| f64::from(posterior.dictionary[f * parts + component])).collect()
+/// A line a part.
+fn part(piece: &Piece, comparison: &Comparison, k: usize, found: &Found) -> String {
+    let share = comparison.summary.components.get(k).map_or(0.0, |component| component.share);
+    let what = match &found.note {
+        Some(twin) => {
+            format!("{:<12}  {:>8.3}  {:>5.3}", name(piece, twin.index), twin.in_pitch, twin.in_time)
+        }
+        None => {
+            let stem = comparison.stem(k).map_or("", |stem| &piece.stems[stem].0);
+            format!("{:<29}", format!("one more, in {stem}"))
+        }
+    };
+    let line =
+        format!("{k:>5}  {:>4.1}%  {what}  {}", 100.0 * share, text::sparkline(&found.course, PICTURE));
+    format!("{}\n", line.trim_end())
 }
 
-fn true_column(tune: &Tune, note: usize) -> Vec<f64> {
-    let notes = tune.notes.len();
-    (0..PITCHES).map(|f| tune.dictionary[f * notes + note]).collect()
+/// The stems, and how good they are.
+fn stems(piece: &Piece, comparison: &Comparison) -> String {
+    let mut page =
+        "\nTwo stems out of the parts; the true ones were asked which part is whose:\n\n".to_owned();
+    page += " stem       SDR dB  SIR dB  SAR dB\n";
+    let score = |score: Option<f64>| score.map_or_else(|| "–".to_owned(), |score| format!("{score:.1}"));
+    let scores = &comparison.scores;
+    for (i, (name, _)) in piece.stems.iter().enumerate() {
+        let _ = writeln!(
+            page,
+            " {name:<10} {:>6}  {:>6}  {:>6}",
+            score(scores.sdr[i]),
+            score(scores.sir[i]),
+            score(scores.sar[i])
+        );
+    }
+    let untold = match comparison.astray() {
+        0 => "--stems 2, which asks nobody, makes the same two groups.".to_owned(),
+        astray => {
+            let of = comparison.found.len();
+            format!("--stems 2, which asks nobody, puts {astray} of the {of} parts into the other stem.")
+        }
+    };
+    format!("{page}\n{untold}\n")
+}
+
+/// Where to go from here.
+pub(super) fn what_next(folder: &Path) -> String {
+    format!(
+        "\nYour own recording:  bpnmf separate your.wav --out parts --stems 2\n\
+         See and listen:      {}\n",
+        folder.join("report.html").display()
+    )
+}
+
+fn name(piece: &Piece, note: usize) -> String {
+    let note = &piece.notes[note];
+    format!("{} {}", piece.stems[note.instrument].0, note.name)
 }

@@ -1,15 +1,12 @@
 //! From what was typed to what can run: every flag checked, every default filled in.
 
 use super::foreign;
-use crate::args::{
-    Cli, Command, EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName,
-};
+use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
 use bpnmf::{
     CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Search, Simd, Ssmf, StopRule,
     Workers,
 };
-use clap::Parser;
 use std::path::Path;
 
 /// The most threads the library starts.
@@ -75,17 +72,6 @@ impl Config {
             },
             held_out: None,
         })
-    }
-
-    /// What `fit` does when it is told nothing but the seed.
-    pub(crate) fn untouched(seed: u64) -> Result<Self, Failure> {
-        let args = Cli::parse_from(["bpnmf", "fit", "-", "--out", "-", "--seed", &seed.to_string()]);
-        match args.command {
-            Command::Fit(args) => Self::check(&args.model),
-            Command::Separate(_) | Command::Synth(_) | Command::Demo(_) | Command::Score(_) => {
-                unreachable!("it says fit")
-            }
-        }
     }
 
     /// Whether the truncation level grows when there are more parts than expected.

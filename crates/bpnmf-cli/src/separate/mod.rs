@@ -29,6 +29,11 @@ const REFINEMENTS: usize = 30;
 const MOST_LEVELS: u32 = 1_000_000;
 
 pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
+    run(args, std::io::stdout().is_terminal())
+}
+
+/// Separates, and shows the result to whoever watches if `page`.
+pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
     Plan::check(args)?;
     let levels = levels(args)?;
@@ -83,7 +88,7 @@ pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
     let staging = folder.staged()?;
     let (stems, clipped) = pool.install(|| {
         parts.refine(&magnitudes, REFINEMENTS);
-        let stems = plan.stems(&parts, posterior, &stft, args.residual)?;
+        let stems = plan.stems(&parts, posterior, &stft, scale, args.residual)?;
         let clipped =
             sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
         Ok::<_, Failure>((stems, clipped))
@@ -102,7 +107,7 @@ pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
     staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &FILES)?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder));
-    } else if !args.model.quiet && std::io::stdout().is_terminal() {
+    } else if page && !args.model.quiet {
         text::print(&separation.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {

@@ -8,7 +8,7 @@ use crate::folder::Folder;
 use crate::text;
 use bpnmf_audio::{Parts, Sound, Stft};
 use bpnmf_io::Array;
-use bpnmf_report::{Data, Residual, SoundPage, Stem};
+use bpnmf_report::{Data, Pieces, Residual, SoundPage, Stem};
 use serde_json::{Map, Value, json};
 
 /// A finished separation.
@@ -107,10 +107,12 @@ impl Separation<'_> {
             ("hop".to_owned(), text::plural(self.stft.hop(), "sample", "samples")),
             ("counts".to_owned(), format!("magnitudes times {}, rounded", text::significant(self.scale, 4))),
         ]);
+        let (pieces, members) = self.stems.made_of(self.parts);
         let weights = |members: &[usize]| -> Vec<f32> {
-            (0..self.parts.components()).map(|k| f32::from(u8::from(members.contains(&k)))).collect()
+            (0..pieces.components()).map(|k| f32::from(u8::from(members.contains(&k)))).collect()
         };
-        let stems = self.stems.names.iter().zip(&self.stems.members);
+        let stems = self.stems.names.iter().zip(&members);
+        let split = self.stems.pieces.is_some().then(|| (pieces.dictionary(), pieces.activations()));
         report.sound = Some(SoundPage {
             rate: self.mixture.rate,
             window: self.stft.window(),
@@ -119,6 +121,7 @@ impl Separation<'_> {
             stems: stems
                 .map(|(name, members)| Stem { name: name.clone(), weights: weights(members) })
                 .collect(),
+            pieces: split.as_ref().map(|(dictionary, activations)| Pieces { dictionary, activations }),
             residual: self
                 .stems
                 .unexplained

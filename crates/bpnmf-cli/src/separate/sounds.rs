@@ -30,7 +30,8 @@ pub(crate) fn write(
     stems: &Stems,
     format: FormatName,
 ) -> Result<Vec<Clipped>, Failure> {
-    let mut wiener = Wiener::new(parts, &stems.members);
+    let (pieces, members) = stems.made_of(parts);
+    let mut wiener = Wiener::of_pieces(parts, pieces, &members);
     if stems.unexplained {
         wiener = wiener.with_residual(magnitudes);
     }

@@ -5,7 +5,7 @@ use super::input::Reference;
 use crate::args::{PickName, SeparateArgs};
 use crate::failure::Failure;
 use bpnmf::Posterior;
-use bpnmf_audio::{Parts, Stft};
+use bpnmf_audio::{Parts, Pieces, Stft};
 
 /// The stem of what no part explains, and with --pick one of the parts that nobody picked.
 pub(crate) const RESIDUAL: &str = "residual";
@@ -29,13 +29,27 @@ pub(crate) enum Plan {
 #[derive(Debug, Default)]
 pub(crate) struct Stems {
     pub(crate) names: Vec<String>,
-    /// The parts of each stem, increasing; every part is in one.
+    /// The parts of each stem, increasing; every part is in one, or in several if there are pieces.
     pub(crate) members: Vec<Vec<usize>>,
+    /// The pieces that stems are made of, if parts were split.
+    pub(crate) pieces: Option<Pieces>,
     /// The last name is that of what no part explains, and has no members.
     pub(crate) unexplained: bool,
     /// Of each reference with each part.
     pub(crate) correlations: Option<Vec<Vec<f64>>>,
     pub(crate) warnings: Vec<String>,
+}
+
+impl Stems {
+    /// The model that the stems are sums of, and what of it each has.
+    pub(crate) fn made_of<'a>(&'a self, parts: &'a Parts) -> (&'a Parts, Vec<Vec<usize>>) {
+        let Some(pieces) = &self.pieces else {
+            return (parts, self.members.clone());
+        };
+        let mut members = vec![Vec::new(); self.members.len()];
+        pieces.owner.iter().enumerate().for_each(|(piece, &stem)| members[stem].push(piece));
+        (&pieces.parts, members)
+    }
 }
 
 impl Plan {
@@ -88,12 +102,13 @@ impl Plan {
         })
     }
 
-    /// The stems of these parts.
+    /// The stems of these parts, in whose units the magnitudes are times `scale`.
     pub(crate) fn stems(
         &self,
         parts: &Parts,
         posterior: &Posterior,
         stft: &Stft,
+        scale: f64,
         unexplained: bool,
     ) -> Result<Stems, Failure> {
         let components = parts.components();
@@ -116,11 +131,18 @@ impl Plan {
             Self::References(references, pick) => {
                 stems.names = references.iter().map(|reference| reference.name.clone()).collect();
                 stems.members = vec![Vec::new(); references.len()];
-                let magnitudes = |reference: &Reference| stft.magnitudes(&reference.sound.samples);
+                let magnitudes = |reference: &Reference| {
+                    let mut magnitudes = stft.magnitudes(&reference.sound.samples);
+                    magnitudes.iter_mut().for_each(|m| *m = (f64::from(*m) * scale) as f32);
+                    magnitudes
+                };
                 if *pick == PickName::All {
                     let magnitudes: Vec<Vec<f32>> = references.iter().map(magnitudes).collect();
-                    let owners = bpnmf_audio::pick_all(parts, &magnitudes);
-                    owners.into_iter().enumerate().for_each(|(k, r)| stems.members[r].push(k));
+                    let pieces = bpnmf_audio::pick_all(parts, &magnitudes);
+                    for (&k, &r) in pieces.origin.iter().zip(&pieces.owner) {
+                        stems.members[r].push(k);
+                    }
+                    stems.pieces = Some(pieces);
                 } else {
                     let envelope =
                         |reference| bpnmf_audio::power_envelope(&magnitudes(reference), stft.bins());

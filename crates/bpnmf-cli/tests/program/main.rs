@@ -2,7 +2,7 @@
 
 mod bad_sounds;
 mod chains;
-mod demo_and_synth;
+mod demo;
 mod edges;
 mod printing;
 mod refusals;
@@ -11,6 +11,7 @@ mod sameness;
 mod score;
 mod search;
 mod separate;
+mod synth;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

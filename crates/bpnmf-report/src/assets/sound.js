@@ -2,8 +2,8 @@
 // short-time Fourier transform, Wiener filter, weighted overlap-add.
 (() => {
   "use strict";
-  const model = JSON.parse(document.getElementById("model").textContent);
-  const { rate, window: size, hop, parts, stems, residual } = model; // residual: 0 without one
+  const page = JSON.parse(document.getElementById("model").textContent);
+  const { rate, window: size, hop, stems, residual } = page; // residual: 0 without one
   const bins = size / 2 + 1;
   const mixture = document.getElementById("mixture");
   const making = document.getElementById("making");
@@ -21,9 +21,19 @@
   }
 
   const samples = new Int16Array(decoded(mixture.getAttribute("src").split(",")[1]), 44);
-  const dictionary = new Float32Array(decoded(model.dictionary)); // part after part
-  const activations = new Float32Array(decoded(model.activations)); // part after part
-  const frames = activations.length / parts;
+  // The parts, and what stems are made of: pieces of them, or the parts themselves.
+  const models = page.models.map(({ parts, dictionary, activations }) => ({
+    parts,
+    dictionary: new Float32Array(decoded(dictionary)), // part after part
+    activations: new Float32Array(decoded(activations)), // part after part
+    everything: Array.from({ length: parts }, (_, k) => [k, 1]),
+  }));
+  const ofParts = models[0], ofStems = models[models.length - 1];
+  const frames = ofParts.activations.length / ofParts.parts;
+  for (const model of models) {
+    model.sums = new Float64Array(frames * bins); // W H; as floats, small ones would vanish
+    model.empty = new Uint8Array(frames); // whether W H is 0 anywhere in the frame
+  }
   // One frame more, filtered like the last, if the last samples are under the edge of a window alone.
   const total = frames + (samples.length % hop > 0 ? 1 : 0);
 
@@ -100,8 +110,6 @@
   const hann = Float64Array.from({ length: size }, (_, i) => 0.5 - 0.5 * Math.cos(2 * Math.PI * i / size));
   const re = new Float64Array(size), im = new Float64Array(size);
   const spectrumRe = new Float32Array(total * bins), spectrumIm = new Float32Array(total * bins);
-  const sums = new Float64Array(frames * bins); // W H; as floats, small ones would vanish
-  const empty = new Uint8Array(frames); // whether W H is 0 anywhere in the frame
   const cover = new Float32Array(samples.length); // the squares of all windows over a sample
 
   // Two frames at a time, as the real and the imaginary part of one transform.
@@ -132,22 +140,22 @@
       yield;
     }
     const sum = new Float64Array(bins);
-    for (let t = 0; t < frames; t++) {
-      numerator(everything, t, sum);
-      for (let f = 0; f < bins; f++) {
-        const at = t * bins + f;
-        const magnitude = residual / 32768 * Math.hypot(spectrumRe[at], spectrumIm[at]);
-        sums[at] = Math.max(sum[f], magnitude);
-        if (sums[at] === 0) empty[t] = 1;
+    for (const model of models) {
+      for (let t = 0; t < frames; t++) {
+        numerator(model, model.everything, t, sum);
+        for (let f = 0; f < bins; f++) {
+          const at = t * bins + f;
+          const magnitude = residual / 32768 * Math.hypot(spectrumRe[at], spectrumIm[at]);
+          model.sums[at] = Math.max(sum[f], magnitude);
+          if (model.sums[at] === 0) model.empty[t] = 1;
+        }
+        yield;
       }
-      yield;
     }
   }
 
-  const everything = Array.from({ length: parts }, (_, k) => [k, 1]);
-
   // The sum of some parts in one frame; whether there is anything.
-  function numerator(weights, t, sum) {
+  function numerator({ dictionary, activations }, weights, t, sum) {
     let any = false;
     sum.fill(0);
     for (const [k, weight] of weights) {
@@ -161,7 +169,8 @@
 
   // The sound of some parts, [part, weight] each, as a wav file, or of what they leave. Where no part is on, it gets
   // `share` of the mixture.
-  function* filtered(weights, share, left) {
+  function* filtered(model, weights, share, left) {
+    const { sums, empty } = model;
     const sound = new Float32Array(samples.length);
     const gains = [new Float64Array(bins), new Float64Array(bins)];
     for (let t = 0; t < total; t += 2) {
@@ -170,7 +179,7 @@
         const gain = gains[second], frame = Math.min(t + second, frames - 1);
         gain.fill(0);
         if (t + second >= total) continue;
-        any = numerator(weights, frame, gain) || any || left || empty[frame] === 1;
+        any = numerator(model, weights, frame, gain) || any || left || empty[frame] === 1;
         for (let f = 0, at = frame * bins; f < bins; f++, at++) {
           const what = left ? Math.max(sums[at] - gain[f], 0) : gain[f];
           gain[f] = sums[at] > 0 ? what / sums[at] : share;
@@ -244,10 +253,11 @@
     const { part, stem } = player.dataset;
     const left = part === undefined && stem === undefined;
     const weights = part !== undefined ? [[Number(part), 1]]
-      : left ? everything
+      : left ? ofStems.everything
       : stems[stem].map((weight, k) => [k, weight]).filter(([, weight]) => weight > 0);
-    const among = part !== undefined ? parts : stems.length + (residual > 0 ? 1 : 0);
-    drive(filtered(weights, 1 / among, left), (file) => {
+    const model = part !== undefined ? ofParts : ofStems;
+    const among = part !== undefined ? ofParts.parts : stems.length + (residual > 0 ? 1 : 0);
+    drive(filtered(model, weights, 1 / among, left), (file) => {
       player.src = URL.createObjectURL(file);
       made += 1;
       next();

@@ -99,6 +99,13 @@ impl Dictionary {
         }
     }
 
+    /// The lanes of a tile that hold components; none if there is no such tile.
+    #[inline(always)]
+    pub(crate) fn lanes(&self, tile: usize) -> u16 {
+        let lanes = self.components.saturating_sub(tile * LANES).min(LANES);
+        ((1u32 << lanes) - 1) as u16
+    }
+
     /// Feature f of sixteen components is element f.
     #[inline(always)]
     pub(crate) fn tile(&self, tile: usize) -> &[Tile] {

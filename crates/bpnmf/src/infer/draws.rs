@@ -41,30 +41,69 @@ pub(crate) fn draw_row(
     }
 }
 
-/// values[k] ~ Gamma(shape(k), rate(k)) for the components that are on.
+/// values[k] ~ Gamma(shape(t, k), rate(t, k)) for the components that are on in the columns from `place.i` on.
 pub(crate) fn draw_sites(
     place: Place,
+    tiles: usize,
     on: &[u16],
     values: &mut [Tile],
-    shape: impl Fn(usize) -> f64,
-    rate: impl Fn(usize) -> f64,
+    shape: impl Fn(usize, usize) -> f64,
+    rate: impl Fn(usize, usize) -> f64,
 ) {
-    let (mut sites, mut shapes, mut draws) = ([0u32; MANY], [0.0; MANY], [0.0; MANY]);
-    let Place { simd, key, site, iteration, i } = place;
-    let mut active = ones(on);
+    let mut sites = [[0u32; 2]; MANY];
+    let first = place.i as usize;
+    let mut active = on
+        .chunks_exact(tiles)
+        .enumerate()
+        .flat_map(|(c, on)| ones(on).map(move |k| [(first + c) as u32, k as u32]));
     loop {
         let mut n = 0;
-        for k in active.by_ref().take(MANY) {
-            (sites[n], shapes[n]) = (k as u32, shape(k));
+        for site in active.by_ref().take(MANY) {
+            sites[n] = site;
             n += 1;
         }
         if n == 0 {
             return;
         }
-        gamma_sites(simd, key, site, iteration, i, &sites[..n], &shapes[..n], &mut draws[..n]);
-        for (&k, draw) in sites[..n].iter().zip(&draws) {
-            let k = k as usize;
-            values[k / LANES].0[k % LANES] = stored(draw / rate(k));
-        }
+        draw_some(place, &sites[..n], &shape, &rate, |[t, k], draw| {
+            let (c, k) = (t as usize - first, k as usize);
+            values[c * tiles + k / LANES].0[k % LANES] = draw;
+        });
+    }
+}
+
+/// Draws ~ Gamma(shape(t, k), rate(t, k)) at any [t, k], `place.i` notwithstanding.
+pub(crate) fn draw_listed(
+    place: Place,
+    sites: &[[u32; 2]],
+    out: &mut [f32],
+    shape: impl Fn(usize, usize) -> f64,
+    rate: impl Fn(usize, usize) -> f64,
+) {
+    let mut out = out.iter_mut();
+    for sites in sites.chunks(MANY) {
+        draw_some(place, sites, &shape, &rate, |_, draw| {
+            *out.next().expect("one place for every draw") = draw;
+        });
+    }
+}
+
+/// At most [`MANY`] draws.
+#[inline(always)]
+fn draw_some(
+    place: Place,
+    sites: &[[u32; 2]],
+    shape: &impl Fn(usize, usize) -> f64,
+    rate: &impl Fn(usize, usize) -> f64,
+    mut take: impl FnMut([u32; 2], f32),
+) {
+    let (mut shapes, mut draws) = ([0.0; MANY], [0.0; MANY]);
+    let (shapes, draws) = (&mut shapes[..sites.len()], &mut draws[..sites.len()]);
+    for (into, &[t, k]) in shapes.iter_mut().zip(sites) {
+        *into = shape(t as usize, k as usize);
+    }
+    gamma_sites(place.simd, place.key, place.site, place.iteration, sites, shapes, draws);
+    for (&[t, k], draw) in sites.iter().zip(draws) {
+        take([t, k], stored(*draw / rate(t as usize, k as usize)));
     }
 }

@@ -2,15 +2,16 @@
 
 use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
-use super::draws::{Place, draw_row, draw_sites};
-use super::local::{Allocation, LocalStep, blocks};
+use super::draws::{Place, draw_listed, draw_row, draw_sites};
+use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
 use super::state::{Averages, Slots, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::kernel::flat_mut;
+use crate::kernel::{Simd, flat_mut};
 use crate::prior::CheckedPrior;
+use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
 
@@ -46,8 +47,12 @@ struct FromPrior {
 impl Proposal for FromPrior {
     const KNOWN: bool = false;
     fn draw(&self, t: usize, k: usize) -> f32 {
-        let mut stream = self.key.stream(Site::OffActivation, self.iteration, t as u32, k as u32);
-        stored(stream.gamma(self.shape) / self.rate)
+        let draw = gamma_at(self.key, Site::OffActivation, self.iteration, t as u32, k as u32, self.shape);
+        stored(draw / self.rate)
+    }
+    fn draw_all(&self, simd: Simd, sites: &[[u32; 2]], out: &mut [f32]) {
+        let place = Place { simd, key: self.key, site: Site::OffActivation, iteration: self.iteration, i: 0 };
+        draw_listed(place, sites, out, |_, _| self.shape, |_, _| self.rate);
     }
 }
 
@@ -167,11 +172,12 @@ impl Engine for Gibbs {
 
         let tiles = activations.tiles();
         let (on, values) = activations.columns_mut(0, counts.observations());
-        let columns =
-            on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(shares.chunks(components)).enumerate();
-        workers.for_each(columns, |(t, ((on, values), shares)), _| {
-            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: t as u32 };
-            draw_sites(place, on, values, |k| prior.c() + shares[k], |k| prior.d() + dictionary.sum(k));
+        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+        workers.for_each(groups, |(group, (on, values)), _| {
+            let i = (group * GROUP) as u32;
+            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
+            let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
+            draw_sites(place, tiles, on, values, shape, |_, k| prior.d() + dictionary.sum(k));
         });
         workspace.kept_shares = shares;
 

@@ -1,6 +1,7 @@
 //! Engines behind one trait: state is carried on, info is returned. An engine knows nothing of time, files or stopping.
 
 pub(crate) mod activations;
+pub(crate) mod allocate;
 pub(crate) mod dictionary;
 pub(crate) mod draws;
 #[cfg(test)]

@@ -2,15 +2,15 @@
 
 use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
-use super::draws::{Place, draw_row, draw_sites};
+use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::gibbs::{init_mask, start_means};
-use super::local::{Allocation, LocalStep, blocks};
+use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
 use super::state::{Averages, Slots, Variational, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::kernel::flat_mut;
+use crate::kernel::{Simd, flat_mut};
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
@@ -74,6 +74,11 @@ impl Proposal for FromQ<'_> {
         let at = t * self.components + k;
         let draw = gamma_at(self.key, Site::Activation, self.iteration, t as u32, k as u32, self.nu_h[at]);
         stored(draw / self.rho_h[at])
+    }
+    fn draw_all(&self, simd: Simd, sites: &[[u32; 2]], out: &mut [f32]) {
+        let place = Place { simd, key: self.key, site: Site::Activation, iteration: self.iteration, i: 0 };
+        let at = |t: usize, k: usize| t * self.components + k;
+        draw_listed(place, sites, out, |t, k| self.nu_h[at(t, k)], |t, k| self.rho_h[at(t, k)]);
     }
 }
 
@@ -195,11 +200,12 @@ impl Engine for Ssmf {
             let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
             let tiles = activations.tiles();
             let (on, values) = activations.columns_mut(columns.start, columns.end);
-            let sites = on.chunks(tiles).zip(values.chunks_mut(tiles)).zip(columns.clone());
-            workers.for_each(sites, |((on, values), t), _| {
-                let (nu, rho) = (&q.nu_h[t * components..], &q.rho_h[t * components..]);
-                let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: t as u32 };
-                draw_sites(place, on, values, |k| nu[k], |k| rho[k]);
+            let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+            workers.for_each(groups, |(group, (on, values)), _| {
+                let i = (columns.start + group * GROUP) as u32;
+                let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
+                let at = |t: usize, k: usize| t * components + k;
+                draw_sites(place, tiles, on, values, |t, k| q.nu_h[at(t, k)], |t, k| q.rho_h[at(t, k)]);
             });
             let local = LocalStep {
                 sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },

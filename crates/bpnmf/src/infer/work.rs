@@ -17,6 +17,9 @@ const ROUNDING: f32 = f32::EPSILON / 2.0;
 /// Rates above this, or below one over it, are left to the exact rule.
 const LIMIT: f32 = 1e18;
 
+/// Tiles of the rate that are built at once: as many sums as it takes to hide the latency of one.
+pub(crate) const REBUILD: usize = 8;
+
 /// One column being swept. Entries are all F features, or only the positive ones (`compact`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Work {
@@ -39,6 +42,8 @@ pub(crate) struct Work {
     /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0).
     pub(crate) block_totals: [f32; LANES],
     pub(crate) block_inverses: [f32; LANES],
+    /// The largest rate and the largest inverse of one so far, while the rate is built.
+    largest: [Tile; 2],
     /// A bound of the relative error of `rate`.
     rate_error: f32,
     /// A bound of the relative error of a sum of products with `ratio`.
@@ -143,34 +148,63 @@ impl Work {
     /// Builds the rate anew from the components that are on.
     #[inline(always)]
     pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
+        self.start_rebuild(column);
+        for at in (0..self.rate.len()).step_by(REBUILD) {
+            self.rebuild_at::<V>(dictionary, at);
+        }
+        self.finish_rebuild::<V>();
+    }
+
+    /// The first of three parts of a rebuild. The second is for [`REBUILD`] tiles at a time: many columns that take turns
+    /// find W in the first cache.
+    #[inline(always)]
+    pub(crate) fn start_rebuild(&mut self, column: ActiveColumn<'_>) {
         self.list(column);
-        let mut extremes = Extremes::<V>::none();
+        self.largest = [Tile::ZERO; 2];
+    }
+
+    /// Builds [`REBUILD`] tiles from tile `at` on, or what is left of them.
+    #[inline(always)]
+    pub(crate) fn rebuild_at<V: Lanes>(&mut self, dictionary: &Dictionary, at: usize) {
+        let tiles = self.rate.len().saturating_sub(at).min(REBUILD);
+        if tiles == 0 {
+            return;
+        }
+        let [rate, inverse] = &self.largest;
+        let mut extremes = Extremes { rate: V::load(&rate.0), inverse: V::load(&inverse.0) };
         if self.compact {
-            self.rate.fill(Tile::ZERO);
+            self.rate[at..at + tiles].fill(Tile::ZERO);
             for &(k, h) in &self.parts {
                 let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
-                for (rate, &f) in flat_mut(&mut self.rate).iter_mut().zip(&self.rows) {
+                let rates = flat_mut(&mut self.rate[at..at + tiles]);
+                for (rate, &f) in rates.iter_mut().zip(&self.rows[at * LANES..]) {
                     *rate += tile[f as usize].0[lane] * h;
                 }
             }
-            for at in 0..self.rate.len() {
+            for at in at..at + tiles {
                 self.follow(at, V::load(&self.rate[at].0), &mut extremes);
             }
         } else {
-            // Several tiles of all components at a time: as many sums as it takes to hide the latency of one.
-            let tiles = self.rate.len();
-            let mut at = 0;
-            while at < tiles {
-                at += match tiles - at {
-                    1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
-                    2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
-                    3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
-                    4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
-                    5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
-                    _ => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
-                };
+            match tiles {
+                1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
+                2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
+                3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
+                4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
+                5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
+                6 => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
+                7 => self.rebuild_tiles::<V, 7>(dictionary, at, &mut extremes),
+                _ => self.rebuild_tiles::<V, REBUILD>(dictionary, at, &mut extremes),
             }
         }
+        extremes.rate.store(&mut self.largest[0].0);
+        extremes.inverse.store(&mut self.largest[1].0);
+    }
+
+    /// The last part of a rebuild.
+    #[inline(always)]
+    pub(crate) fn finish_rebuild<V: Lanes>(&mut self) {
+        let [rate, inverse] = &self.largest;
+        let extremes = Extremes { rate: V::load(&rate.0), inverse: V::load(&inverse.0) };
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
         self.settle(&extremes);
     }
@@ -182,7 +216,7 @@ impl Work {
         dictionary: &Dictionary,
         at: usize,
         extremes: &mut Extremes<V>,
-    ) -> usize {
+    ) {
         let mut sums = [V::splat(0.0); N];
         for &(k, h) in &self.parts {
             let w = &dictionary.row_tiles(k)[at..at + N];
@@ -193,7 +227,6 @@ impl Work {
         for i in 0..N {
             self.follow(at + i, sums[i], extremes);
         }
-        N
     }
 
     /// Sets one tile of the rate and what follows from it. Returns 1 / rate.

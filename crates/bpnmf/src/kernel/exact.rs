@@ -1,14 +1,11 @@
-//! Double-precision sums whose results are kept. Terms are added in a fixed order and no product that rounds is fused, so
-//! they give the same bits on every machine.
+//! Double-precision sums whose results are kept. Terms are added in a fixed order and every step is rounded the same way,
+//! so they give the same bits on every machine.
 
-#[cfg(target_arch = "x86_64")]
-use super::{Avx2, Avx512};
-use super::{Lanes, Plain, dispatch};
+use super::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
+use super::{LANES, Lanes, dispatch};
 use crate::special::ln_single;
-#[cfg(target_arch = "x86_64")]
-use core::arch::x86_64::*;
 
-/// Partial sums of a long sum: one for each index modulo this. Enough to hide the latency of an addition.
+/// Partial sums of a sum: one for each index modulo this. Enough to hide the latency of an addition.
 const PARTS: usize = 32;
 
 /// out[i] += w[i] h. A product of two f32 is exact in f64, so only the addition rounds.
@@ -33,94 +30,64 @@ fn tree(mut sums: [f64; PARTS]) -> f64 {
     sums[0]
 }
 
-/// Thirty-two sums of products in double precision. Written out for each machine because the compiler, left alone,
-/// takes the sums apart into scalars.
-pub(crate) trait Doubles: Lanes {
-    /// sums[i] += a[i] w[i], the product rounded before it is added.
-    fn add_products(sums: &mut [f64; PARTS], a: &[f64; PARTS], w: &[f32; PARTS]);
-}
-
-impl Doubles for Plain {
-    #[inline(always)]
-    fn add_products(sums: &mut [f64; PARTS], a: &[f64; PARTS], w: &[f32; PARTS]) {
-        for i in 0..PARTS {
-            sums[i] += a[i] * f64::from(w[i]);
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Doubles for Avx512 {
-    #[inline(always)]
-    fn add_products(sums: &mut [f64; PARTS], a: &[f64; PARTS], w: &[f32; PARTS]) {
-        for i in (0..PARTS).step_by(8) {
-            // SAFETY: eight values from i on are inside the arrays, and this type is only used where `dispatch!` has
-            // made sure of AVX-512.
-            unsafe {
-                let w = _mm512_cvtps_pd(_mm256_loadu_ps(w.as_ptr().add(i)));
-                let product = _mm512_mul_pd(_mm512_loadu_pd(a.as_ptr().add(i)), w);
-                let sum = _mm512_add_pd(_mm512_loadu_pd(sums.as_ptr().add(i)), product);
-                _mm512_storeu_pd(sums.as_mut_ptr().add(i), sum);
-            }
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Doubles for Avx2 {
-    #[inline(always)]
-    fn add_products(sums: &mut [f64; PARTS], a: &[f64; PARTS], w: &[f32; PARTS]) {
-        for i in (0..PARTS).step_by(4) {
-            // SAFETY: four values from i on are inside the arrays, and this type is only used where `dispatch!` has
-            // made sure of AVX2.
-            unsafe {
-                let w = _mm256_cvtps_pd(_mm_loadu_ps(w.as_ptr().add(i)));
-                let product = _mm256_mul_pd(_mm256_loadu_pd(a.as_ptr().add(i)), w);
-                let sum = _mm256_add_pd(_mm256_loadu_pd(sums.as_ptr().add(i)), product);
-                _mm256_storeu_pd(sums.as_mut_ptr().add(i), sum);
-            }
-        }
-    }
-}
-
-/// The sum over f of a[f] w[f], one partial sum for each index mod 32.
+/// The sum over f of a[f] w[f], one partial sum for each index mod 16.
 #[inline(always)]
 pub(crate) fn dot<V: Doubles>(a: &[f64], w: &[f32]) -> f64 {
-    let mut sums = [0.0; PARTS];
-    let (a_chunks, a_rest) = a.as_chunks::<PARTS>();
-    let (w_chunks, w_rest) = w.as_chunks::<PARTS>();
+    let mut sums = [V::Eight::splat(0.0); 2];
+    let ((a_chunks, a_rest), (w_chunks, w_rest)) = (a.as_chunks::<LANES>(), w.as_chunks::<LANES>());
     for (a, w) in a_chunks.iter().zip(w_chunks) {
-        V::add_products(&mut sums, a, w);
+        add_products::<V>(&mut sums, a, w);
     }
+    let (mut a_last, mut w_last) = ([0.0; LANES], [0.0; LANES]);
     for i in 0..a_rest.len().min(w_rest.len()) {
-        sums[i] += a_rest[i] * f64::from(w_rest[i]);
+        (a_last[i], w_last[i]) = (a_rest[i], w_rest[i]);
     }
-    tree(sums)
+    add_products::<V>(&mut sums, &a_last, &w_last);
+    let mut line = Line::ZERO;
+    sums[0].add(sums[1]).store(&mut line.0);
+    sum_of(&line)
 }
 
-/// Where nothing is on the rate is 0 and so is the count: any finite logarithm will do.
+/// sums += a w, the product rounded before it is added.
 #[inline(always)]
-fn ln_of_rate(rate: f64) -> f32 {
-    ln_single((rate as f32).max(f32::MIN_POSITIVE))
+fn add_products<V: Doubles>(sums: &mut [V::Eight; 2], a: &[f64; LANES], w: &[f32; LANES]) {
+    let w = V::widened(V::load(w));
+    let (a, _) = a.as_chunks::<EIGHT>();
+    for i in 0..2 {
+        sums[i] = sums[i].add(V::Eight::load(&a[i]).mul(w[i]));
+    }
 }
 
-/// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each index mod 32. The logarithm is good to 2e-7.
+/// log(rate) in single precision, good to 2e-7, of sixteen rates. Where nothing is on the rate is 0 and so is the count:
+/// any finite logarithm will do.
+#[inline(always)]
+pub(crate) fn ln_of_rates<V: Doubles, const N: usize>(rates: [[V::Eight; 2]; N]) -> [V; N] {
+    let (least, most) = (V::splat(f32::MIN_POSITIVE), V::splat(1e38));
+    let mut clamped = [least; N];
+    for n in 0..N {
+        clamped[n] = V::narrowed(rates[n]).max(least).min(most);
+    }
+    V::ln_exactly(clamped)
+}
+
+/// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each index mod 16.
 #[inline(always)]
 pub(crate) fn sum_x_ln<V: Doubles>(x: &[f64], rate: &[f64]) -> f64 {
-    let mut sums = [0.0; PARTS];
-    let (x_chunks, x_rest) = x.as_chunks::<PARTS>();
-    let (rate_chunks, rate_rest) = rate.as_chunks::<PARTS>();
-    for (x, rate) in x_chunks.iter().zip(rate_chunks) {
-        let mut logs = [0.0; PARTS];
-        for i in 0..PARTS {
-            logs[i] = ln_of_rate(rate[i]);
+    let mut sums = [V::Eight::splat(0.0); 2];
+    for at in (0..x.len()).step_by(LANES) {
+        let (mut xs, mut rates) = ([0.0; LANES], [1.0; LANES]);
+        for i in 0..LANES.min(x.len() - at) {
+            (xs[i], rates[i]) = (x[at + i], rate[at + i]);
         }
-        V::add_products(&mut sums, x, &logs);
+        let (halves, _) = rates.as_chunks::<EIGHT>();
+        let [log] = ln_of_rates::<V, 1>([[V::Eight::load(&halves[0]), V::Eight::load(&halves[1])]]);
+        let mut logs = [0.0; LANES];
+        log.store(&mut logs);
+        add_products::<V>(&mut sums, &xs, &logs);
     }
-    for i in 0..x_rest.len() {
-        sums[i] += x_rest[i] * f64::from(ln_of_rate(rate_rest[i]));
-    }
-    tree(sums)
+    let mut line = Line::ZERO;
+    sums[0].add(sums[1]).store(&mut line.0);
+    sum_of(&line)
 }
 
 /// The sum of log w, good to 2e-7 a term.

@@ -1,9 +1,10 @@
 //! SIMD: sixteen single-precision lanes at a time, on whatever the machine has.
 //!
 //! Code that bounds is generic over [`Lanes`] and may round differently from machine to machine: the bounds carry
-//! margins for that. Code whose result is kept (`exact`) is plain double-precision arithmetic in a fixed order, so
-//! it gives the same bits however it was compiled.
+//! margins for that. Code whose result is kept (`exact`, `doubles`) is double-precision arithmetic in a fixed order in
+//! which every step is rounded the same way, so it gives the same bits however it was compiled.
 
+pub(crate) mod doubles;
 pub(crate) mod exact;
 mod lanes;
 
@@ -14,6 +15,9 @@ pub(crate) use lanes::{LN_ERROR, Lanes, Plain, each};
 /// The number of lanes, and of components in a tile.
 pub(crate) const LANES: usize = 16;
 
+/// The number of words of 16 bits that are compared at once.
+pub(crate) const WORDS: usize = 32;
+
 /// Sixteen neighbouring values on a cache line of their own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[repr(C, align(64))]
@@ -21,6 +25,12 @@ pub(crate) struct Tile(pub(crate) [f32; LANES]);
 
 impl Tile {
     pub(crate) const ZERO: Self = Self([0.0; LANES]);
+}
+
+impl Default for Tile {
+    fn default() -> Self {
+        Self::ZERO
+    }
 }
 
 /// `tiles` as one flat slice.
@@ -37,20 +47,20 @@ pub(crate) fn flat_mut(tiles: &mut [Tile]) -> &mut [f32] {
     unsafe { core::slice::from_raw_parts_mut(tiles.as_mut_ptr().cast(), tiles.len() * LANES) }
 }
 
-/// Asks for a tile that will be needed soon.
+/// Asks for an element that will be needed soon.
 #[inline(always)]
-pub(crate) fn prefetch(tiles: &[Tile], at: usize) {
+pub(crate) fn prefetch<T>(from: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
-    if at < tiles.len() {
+    if at < from.len() {
         // SAFETY: the address is inside the slice, and a prefetch has no effect but on time.
         unsafe {
             core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(
-                tiles.as_ptr().add(at).cast(),
+                from.as_ptr().add(at).cast(),
             );
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (tiles, at);
+    let _ = (from, at);
 }
 
 /// Which instructions to use. Results do not depend on it.

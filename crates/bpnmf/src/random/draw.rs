@@ -1,9 +1,9 @@
-//! Draws from one stream: uniform, normal, gamma (also in log space), beta on the logit scale, binomial, Poisson.
+//! Draws from one stream: uniform, normal, gamma (also in log space), beta on the logit scale, Poisson.
 
 use super::philox;
 use core::convert::Infallible;
 use rand::TryRng;
-use rand_distr::{Binomial, Distribution, Poisson, StandardNormal};
+use rand_distr::{Distribution, Poisson, StandardNormal};
 
 /// An endless stream of random numbers that belongs to one place.
 #[derive(Debug, Clone)]
@@ -97,18 +97,6 @@ impl Stream {
     #[inline]
     pub fn logit_beta(&mut self, alpha: f64, beta: f64) -> f64 {
         self.ln_gamma_draw(alpha) - self.ln_gamma_draw(beta)
-    }
-
-    /// Binomial(n, p); p is clamped to [0, 1].
-    #[inline]
-    pub fn binomial(&mut self, n: u64, p: f64) -> u64 {
-        if n == 0 || p <= 0.0 {
-            0
-        } else if p >= 1.0 {
-            n
-        } else {
-            Binomial::new(n, p).expect("p is between 0 and 1").sample(self)
-        }
     }
 
     /// Poisson(rate); 0 for a rate of 0.

@@ -180,46 +180,45 @@ pub(crate) fn gamma_row(
     shapes: &[f64],
     out: &mut [f64],
 ) {
-    fill_on(simd, key.words(), [site as u32, sweep, i], Places::From(first_j), shapes, out);
+    fill_on(simd, key.words(), [site as u32, sweep], Places::From([i, first_j]), shapes, out);
 }
 
-/// Gamma(shape, rate 1) at the places `js`: `out[n]` is [`gamma_at`] of `js[n]` and `shapes[n]`.
+/// Gamma(shape, rate 1) at the places [i, j]: `out[n]` is [`gamma_at`] of `places[n]` and `shapes[n]`.
 pub(crate) fn gamma_sites(
     simd: Simd,
     key: Key,
     site: Site,
     sweep: u32,
-    i: u32,
-    js: &[u32],
+    places: &[[u32; 2]],
     shapes: &[f64],
     out: &mut [f64],
 ) {
-    assert_eq!(js.len(), shapes.len(), "one shape for every place");
-    fill_on(simd, key.words(), [site as u32, sweep, i], Places::At(js), shapes, out);
+    assert_eq!(places.len(), shapes.len(), "one shape for every place");
+    fill_on(simd, key.words(), [site as u32, sweep], Places::At(places), shapes, out);
 }
 
 /// The last words of the counters.
 #[derive(Clone, Copy)]
 enum Places<'a> {
-    From(u32),
-    At(&'a [u32]),
+    From([u32; 2]),
+    At(&'a [[u32; 2]]),
 }
 
 impl Places<'_> {
     #[inline(always)]
-    fn get(self, n: usize) -> u32 {
+    fn get(self, n: usize) -> [u32; 2] {
         match self {
-            Self::From(first) => first.wrapping_add(n as u32),
-            Self::At(js) => js[n],
+            Self::From([i, first]) => [i, first.wrapping_add(n as u32)],
+            Self::At(places) => places[n],
         }
     }
 }
 
-dispatch! { fn fill_on [] (key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) = fill }
+dispatch! { fn fill_on [] (key: [u32; 2], counter: [u32; 2], places: Places<'_>, shapes: &[f64], out: &mut [f64]) = fill }
 
 /// First attempts at all places; what the cheap test does not settle is settled chunk by chunk.
 #[inline(always)]
-fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: &[f64], out: &mut [f64]) {
+fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 2], places: Places<'_>, shapes: &[f64], out: &mut [f64]) {
     assert_eq!(shapes.len(), out.len(), "one draw for every shape");
     for start in (0..shapes.len()).step_by(CHUNK) {
         let end = shapes.len().min(start + CHUNK);
@@ -235,15 +234,15 @@ fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: 
         }
         if at < end {
             // Lanes behind the last place draw for nobody.
-            let (mut j, mut shape, mut values) = ([0; LANES], [1.0; LANES], [0.0; LANES]);
+            let (mut rest, mut shape, mut values) = ([[0; 2]; LANES], [1.0; LANES], [0.0; LANES]);
             for l in 0..end - at {
-                j[l] = places.get(at + l);
+                rest[l] = places.get(at + l);
                 shape[l] = shapes[at + l];
             }
             first_attempts::<LANES>(
                 key,
                 counter,
-                Places::At(&j),
+                Places::At(&rest),
                 &shape,
                 0,
                 &mut values,
@@ -260,7 +259,7 @@ fn fill<V: Lanes>(key: [u32; 2], counter: [u32; 3], places: Places<'_>, shapes: 
 #[inline(always)]
 fn first_attempts<const N: usize>(
     key: [u32; 2],
-    counter: [u32; 3],
+    counter: [u32; 2],
     places: Places<'_>,
     shapes: &[f64],
     at: usize,
@@ -268,13 +267,13 @@ fn first_attempts<const N: usize>(
     settled: &mut [u32],
 ) {
     let words = match places {
-        Places::From(first) => {
+        Places::From([i, first]) => {
             let first = first.wrapping_add(at as u32);
-            philox::blocks(counter, |l| first.wrapping_add(l as u32), key)
+            philox::blocks(counter, |l| [i, first.wrapping_add(l as u32)], key)
         }
-        Places::At(js) => {
-            let js: &[u32; N] = js[at..at + N].try_into().expect("N of them");
-            philox::blocks(counter, |l| js[l], key)
+        Places::At(places) => {
+            let places: &[[u32; 2]; N] = places[at..at + N].try_into().expect("N of them");
+            philox::blocks(counter, |l| places[l], key)
         }
     };
     let shape: &[f64; N] = shapes[at..at + N].try_into().expect("N of them");
@@ -330,7 +329,7 @@ fn attempts<const N: usize>(
 #[inline(always)]
 fn settle(
     key: [u32; 2],
-    [first, sweep, i]: [u32; 3],
+    [first, sweep]: [u32; 2],
     places: Places<'_>,
     shapes: &[f64],
     start: usize,
@@ -354,14 +353,14 @@ fn settle(
         let mut kept = 0;
         for at in (0..count).step_by(LANES) {
             let lanes = LANES.min(count - at);
-            let (mut j, mut shape) = ([0; LANES], [1.0; LANES]);
+            let (mut at_once, mut shape) = ([[0; 2]; LANES], [1.0; LANES]);
             for l in 0..lanes {
                 let n = start + usize::from(left[at + l]);
-                j[l] = places.get(n);
+                at_once[l] = places.get(n);
                 shape[l] = shapes[n];
             }
-            let words = philox::blocks([number, sweep, i], |l| j[l], key);
-            let tails = philox::blocks([number.wrapping_add(BLOCK), sweep, i], |l| j[l], key)[0];
+            let words = philox::blocks([number, sweep], |l| at_once[l], key);
+            let tails = philox::blocks([number.wrapping_add(BLOCK), sweep], |l| at_once[l], key)[0];
             let (values, settled) = attempts(&words, Some(&tails), &shape);
             for l in 0..lanes {
                 let n = left[at + l];
@@ -375,7 +374,8 @@ fn settle(
     }
     for &n in &left[..count] {
         let n = start + usize::from(n);
-        out[n] = alone(key, [first, sweep, i], places.get(n), shapes[n], attempt);
+        let [i, j] = places.get(n);
+        out[n] = alone(key, [first, sweep, i], j, shapes[n], attempt);
     }
 }
 

@@ -72,17 +72,25 @@ fn lanes_equal_single_draws_bit_for_bit() {
     let key = Key::new(77);
     for length in (0..50).chain([255, 256, 257, 700, 3001]) {
         let shapes = shapes(length);
-        let js: Vec<u32> = (0..length as u32).map(|n| n.wrapping_mul(2_654_435_761)).collect();
+        let places: Vec<[u32; 2]> =
+            (0..length as u32).map(|n| [6 + n % 3, n.wrapping_mul(2_654_435_761)]).collect();
         // The row runs over the end of the counter, too.
         let first = u32::MAX - 20;
         let row = |n: usize| first.wrapping_add(n as u32);
-        let single = |j: u32, n: usize| gamma_at(key, Site::Dictionary, 5, 6, j, shapes[n]).to_bits();
+        let single =
+            |[i, j]: [u32; 2], n: usize| gamma_at(key, Site::Dictionary, 5, i, j, shapes[n]).to_bits();
         for simd in ALL {
             let mut out = vec![f64::NAN; length];
             gamma_row(simd, key, Site::Dictionary, 5, 6, first, &shapes, &mut out);
-            assert!((0..length).all(|n| out[n].to_bits() == single(row(n), n)), "{simd:?}, row of {length}");
-            gamma_sites(simd, key, Site::Dictionary, 5, 6, &js, &shapes, &mut out);
-            assert!((0..length).all(|n| out[n].to_bits() == single(js[n], n)), "{simd:?}, {length} sites");
+            assert!(
+                (0..length).all(|n| out[n].to_bits() == single([6, row(n)], n)),
+                "{simd:?}, row of {length}"
+            );
+            gamma_sites(simd, key, Site::Dictionary, 5, &places, &shapes, &mut out);
+            assert!(
+                (0..length).all(|n| out[n].to_bits() == single(places[n], n)),
+                "{simd:?}, {length} sites"
+            );
         }
     }
 }
@@ -262,7 +270,7 @@ fn times() {
     for (class, shape) in [(">= 5", 5.0), ("1 to 2", 1.0), ("0.5", 0.5), ("below 1", 0.01)] {
         let spread = if class == "0.5" { 0.0 } else { 0.98 / n as f64 };
         let shapes: Vec<f64> = (0..n).map(|i| shape + spread * f64::from(i)).collect();
-        let js: Vec<u32> = (0..n).map(|i| 3 * i).collect();
+        let places: Vec<[u32; 2]> = (0..n).map(|i| [3, 3 * i]).collect();
         let mut out = vec![0.0; n as usize];
         let mut times = Vec::<(String, Vec<f64>)>::new();
         for sweep in 0..4000 {
@@ -285,9 +293,9 @@ fn times() {
                 });
                 for size in [16, 128] {
                     time(format!("sites by {size}, {}", simd.name()), &mut || {
-                        let parts = js.chunks(size).zip(shapes.chunks(size)).zip(out.chunks_mut(size));
-                        for ((js, shapes), out) in parts {
-                            gamma_sites(simd, key, Site::Dictionary, sweep, 3, js, shapes, out);
+                        let parts = places.chunks(size).zip(shapes.chunks(size)).zip(out.chunks_mut(size));
+                        for ((places, shapes), out) in parts {
+                            gamma_sites(simd, key, Site::Dictionary, sweep, places, shapes, out);
                         }
                     });
                 }

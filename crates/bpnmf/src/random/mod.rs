@@ -3,6 +3,7 @@
 //! No generator state is carried from one place to the next, so neither threads nor skipped draws
 //! nor a resumed run change a single bit.
 
+pub(crate) mod binomial;
 mod draw;
 pub(crate) mod gamma;
 pub(crate) mod philox;
@@ -23,8 +24,10 @@ pub(crate) enum Site {
     Activation = 4,
     /// H_kt where S_kt is off.
     OffActivation = 10,
-    /// Z_ft.
+    /// Z_ft. where a component after the other is given its part, and the bits behind the first ones of [`Self::Unit`].
     Allocation = 5,
+    /// The counts of a column that are given out one by one, the first 16 bits of each.
+    Unit = 11,
     /// pi_k.
     Inclusion = 6,
     /// A starting state.

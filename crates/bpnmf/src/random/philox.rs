@@ -28,21 +28,22 @@ pub(crate) fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
 /// Sixteen blocks whose counters differ in the last word only: `last .. last + 16`. Word w of block i is `out[w][i]`.
 #[inline(always)]
 pub(crate) fn lanes(counter: [u32; 3], last: u32, key: [u32; 2], out: &mut [[u32; LANES]; 4]) {
-    *out = blocks(counter, |i| last.wrapping_add(i as u32), key);
+    *out = blocks([counter[0], counter[1]], |i| [counter[2], last.wrapping_add(i as u32)], key);
 }
 
-/// Blocks whose counters differ in the last word only, which is `last(i)` for block i. Plain code, with a product in every
+/// Blocks whose counters differ in the last two words only, which are `last(i)` for block i. Plain code, with a product in every
 /// 64-bit element: it vectorises on any machine.
 #[inline(always)]
 pub(crate) fn blocks<const N: usize>(
-    counter: [u32; 3],
-    last: impl Fn(usize) -> u32,
+    counter: [u32; 2],
+    last: impl Fn(usize) -> [u32; 2],
     key: [u32; 2],
 ) -> [[u32; N]; 4] {
     let mut out = [[0; N]; 4];
     for i in 0..N {
         // Words are in the low halves; nothing reads the high ones.
-        let mut c = [counter[0], counter[1], counter[2], last(i)].map(u64::from);
+        let last = last(i);
+        let mut c = [counter[0], counter[1], last[0], last[1]].map(u64::from);
         let mut k = key;
         for _ in 0..ROUNDS {
             let product0 = (c[0] & u64::from(u32::MAX)) * u64::from(MULTIPLIERS[0]);
@@ -79,10 +80,12 @@ mod tests {
 
     #[test]
     fn blocks_side_by_side_equal_single_blocks() {
-        let last = |i: usize| (i as u32).wrapping_mul(0x9E37_79B9).wrapping_sub(3);
-        let out = blocks::<LANES>([3, 1 << 31, 77], last, [u32::MAX - 1, 8]);
+        let last = |i: usize| [77 + i as u32, (i as u32).wrapping_mul(0x9E37_79B9).wrapping_sub(3)];
+        let out = blocks::<LANES>([3, 1 << 31], last, [u32::MAX - 1, 8]);
         for i in 0..LANES {
-            assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), block([3, 1 << 31, 77, last(i)], [u32::MAX - 1, 8]));
+            let [third, fourth] = last(i);
+            let single = block([3, 1 << 31, third, fourth], [u32::MAX - 1, 8]);
+            assert_eq!([0, 1, 2, 3].map(|w| out[w][i]), single);
         }
     }
 

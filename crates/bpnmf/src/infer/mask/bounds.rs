@@ -1,7 +1,8 @@
-//! The tiers: bounds on the gain of a site, cheapest first. None of them changes anything but [`Sites`].
+//! The tiers: bounds on the gain of a site, cheapest first. None of them changes anything but [`Sites`]. Here are those
+//! that look at all sites of a tile; see `single` for the others.
 
+use super::single::{block_jensen, logarithms};
 use super::{MOST_COLUMNS, Proposal, Sweep};
-use crate::infer::dictionary::Dictionary;
 use crate::infer::work::Work;
 use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each};
 
@@ -16,18 +17,11 @@ const TAME: f32 = 13.8;
 pub(super) const ROUNDING: f32 = 5e-7;
 
 /// Bounds for sites that are on lose their digits when a component is nearly all of a rate.
-const SHARE: f32 = 0.97;
+pub(super) const SHARE: f32 = 0.97;
 
 /// Relative error of Jensen bounds beside that of the scores: one of the logarithm, and a few roundings of the total and
 /// of the share, which count up to ten times when a site is on (see [`SHARE`]).
 const JENSEN_ERROR: f32 = LN_ERROR + 2e-5;
-
-/// With more tiles of features than this, sixteen blocks are so much like each other that they say nothing new. The
-/// rounding of their totals, one for each tile, is part of [`JENSEN_ERROR`].
-pub(super) const MOST_BLOCK_TILES: usize = 12;
-
-/// Sites that Jensen over blocks takes together.
-const AT_ONCE: usize = 4;
 
 /// The sites of one tile in all columns, sixteen a column, on their way to a decision. Bit i of a mask is component i.
 #[derive(Debug, Clone)]
@@ -36,19 +30,22 @@ pub(super) struct Sites {
     logit: [Tile; MOST_COLUMNS],
     /// h, negative where the site is on. With parts w h / rate of that sign, s = sum x log(1 + part) is the gain of a
     /// site that is off, and minus the gain of one that is on.
-    signed_h: [Tile; MOST_COLUMNS],
+    pub(super) signed_h: [Tile; MOST_COLUMNS],
     /// A site stays as it is if s, or an upper bound of it, is at most this; the second allows for [`JENSEN_ERROR`].
-    stay: [Tile; MOST_COLUMNS],
-    stay_jensen: [Tile; MOST_COLUMNS],
+    pub(super) stay: [Tile; MOST_COLUMNS],
+    pub(super) stay_jensen: [Tile; MOST_COLUMNS],
     /// Lanes that are off and whose h has been drawn.
     pub(super) drawn: [u16; MOST_COLUMNS],
     /// Lanes after the last one that changed.
     pub(super) rest: [u16; MOST_COLUMNS],
     /// Lanes that the next tier looks at; and the same as a list, column * 16 + lane. Going through a list the processor
     /// works on several sites at once, and guesses wrongly only at its end.
-    open: [u16; MOST_COLUMNS],
-    list: [u32; (MOST_COLUMNS + 1) * LANES],
-    listed: usize,
+    pub(super) open: [u16; MOST_COLUMNS],
+    pub(super) list: [u32; (MOST_COLUMNS + 1) * LANES],
+    pub(super) listed: usize,
+    /// Sites whose h is drawn, and those h.
+    places: [[u32; 2]; MOST_COLUMNS * LANES],
+    draws: [f32; MOST_COLUMNS * LANES],
     /// Lanes whose status quo a bound confirms, tier by tier; the last also has those that change.
     pub(super) decided: [[u16; MOST_COLUMNS]; TIERS],
     /// Lanes that change.
@@ -75,6 +72,8 @@ impl Default for Sites {
             open: [0; MOST_COLUMNS],
             list: [0; (MOST_COLUMNS + 1) * LANES],
             listed: 0,
+            places: [[0; 2]; MOST_COLUMNS * LANES],
+            draws: [0.0; MOST_COLUMNS * LANES],
             decided: [[0; MOST_COLUMNS]; TIERS],
             changes: [0; MOST_COLUMNS],
         }
@@ -106,23 +105,34 @@ impl Sites {
         self.changes[c] &= !lanes;
     }
 
-    /// Draws h for the lanes of a column that are off and need it.
+    /// Lists the lanes of a column that are off and need h.
     #[inline(always)]
-    fn draw<P: Proposal>(
+    fn need<V: Lanes>(&mut self, c: usize, status: u16) {
+        let unknown = self.undecided(c) & !status & !self.drawn[c];
+        self.drawn[c] |= unknown;
+        self.open::<V>(c, unknown);
+    }
+
+    /// Draws h for the listed sites of a tile of the columns from `first` on: all at once, which is much faster than one
+    /// by one. A column has `tiles` in `values`.
+    #[inline(always)]
+    fn draw<P: Proposal, V: Lanes>(
         &mut self,
         proposal: &P,
-        c: usize,
-        t: usize,
+        first: usize,
         tile: usize,
-        status: u16,
-        values: &mut Tile,
+        tiles: usize,
+        values: &mut [Tile],
     ) {
-        let mut unknown = self.undecided(c) & !status & !self.drawn[c];
-        self.drawn[c] |= unknown;
-        while unknown != 0 {
-            let lane = unknown.trailing_zeros() as usize;
-            unknown &= unknown - 1;
-            values.0[lane] = proposal.draw(t, tile * LANES + lane);
+        let (places, drawn) = (&mut self.places[..self.listed], &mut self.draws[..self.listed]);
+        for (place, &site) in places.iter_mut().zip(&self.list) {
+            let (c, lane) = position(site);
+            *place = [(first + c) as u32, (tile * LANES + lane) as u32];
+        }
+        proposal.draw_all(V::SIMD, places, drawn);
+        for (&h, &site) in drawn.iter().zip(&self.list) {
+            let (c, lane) = position(site);
+            values[c * tiles + tile].0[lane] = h;
         }
     }
 
@@ -175,11 +185,13 @@ pub(super) fn bound_columns<P: Proposal, V: Lanes>(
     let Place { job, first, tile, left, columns, on, .. } = place;
     let tiles = job.dictionary.components().div_ceil(LANES);
     if !P::KNOWN {
+        sites.listed = 0;
         for c in bits(left) {
-            let at = c * tiles + tile;
-            without_h::<P, V>(&place, c, on[at], sites);
-            sites.draw(job.proposal, c, first + c, tile, on[at], &mut values[at]);
+            let status = on[c * tiles + tile];
+            without_h::<P, V>(&place, c, status, sites);
+            sites.need::<V>(c, status);
         }
+        sites.draw::<P, V>(job.proposal, first, tile, tiles, values);
     }
     let tiled = Tiled::<V> {
         tiles,
@@ -212,7 +224,7 @@ struct Tiled<V> {
 
 /// Column and lane of a listed site.
 #[inline(always)]
-fn position(site: u32) -> (usize, usize) {
+pub(super) fn position(site: u32) -> (usize, usize) {
     (site as usize / LANES % MOST_COLUMNS, site as usize % LANES)
 }
 
@@ -288,7 +300,7 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
 
 /// log(1 + share) or more, with the digits it should have: see [`SHARE`]. NaN stays NaN.
 #[inline(always)]
-fn ln_of_share<V: Lanes, const N: usize>(shares: [V; N]) -> [V; N] {
+pub(super) fn ln_of_share<V: Lanes, const N: usize>(shares: [V; N]) -> [V; N] {
     V::ln_1p::<N>(each!(V, N, n => V::splat(-SHARE).max(shares[n])))
 }
 
@@ -302,131 +314,4 @@ fn more<V: Lanes>(value: V, relative: f32) -> V {
 #[inline(always)]
 fn less<V: Lanes>(value: V, relative: f32) -> V {
     value.abs().mul_add(V::splat(-relative), value)
-}
-
-/// Jensen over sixteen blocks of features, for all open sites.
-#[inline(always)]
-fn block_jensen<V: Lanes>(
-    dictionary: &Dictionary,
-    tile: usize,
-    columns: &[Work],
-    sites: &mut Sites,
-    gathered: &mut Vec<Tile>,
-) {
-    let mut left = 0;
-    for first in (0..sites.listed).step_by(AT_ONCE) {
-        // Beyond the end the last one is repeated.
-        let mut batch = [0; AT_ONCE];
-        let mut shares = [V::splat(0.0); AT_ONCE];
-        for n in 0..AT_ONCE {
-            batch[n] = sites.list[(first + n).min(sites.listed - 1)];
-            let (c, lane) = position(batch[n]);
-            let work = &columns[c];
-            let sum = dot::<V>(&work.ratio, work.component(dictionary, tile * LANES + lane, gathered));
-            let h = sites.signed_h[c].0[lane];
-            shares[n] = sum.mul(V::splat(h + work.error * h.abs())).mul(V::load(&work.block_inverses));
-        }
-        let logs = ln_of_share(shares);
-        let gains = V::sums(
-            each!(V, AT_ONCE, n => V::load(&columns[position(batch[n]).0].block_totals).mul(logs[n])),
-        );
-        for n in 0..AT_ONCE {
-            let (c, lane) = position(batch[n]);
-            // What is left over moves to the front: no branch that would have to be guessed. NaN is left over.
-            let stays = gains[n] <= sites.stay_jensen[c].0[lane];
-            sites.list[left] = batch[n];
-            left += usize::from(!stays & (first + n < sites.listed));
-        }
-    }
-    sites.listed = left;
-    let before = core::mem::replace(&mut sites.open, [0; MOST_COLUMNS]);
-    for &site in &sites.list[..left] {
-        let (c, lane) = position(site);
-        sites.open[c] |= 1 << lane;
-    }
-    for c in 0..MOST_COLUMNS {
-        sites.decided[BLOCK_JENSEN][c] |= before[c] & !sites.open[c];
-    }
-}
-
-/// The sum of a w, lane by lane. Short rows, which are the ones that blocks are for, are written out.
-#[inline(always)]
-fn dot<V: Lanes>(a: &[Tile], w: &[Tile]) -> V {
-    match a.len().min(w.len()) {
-        1 => dot_of::<V>(&a[..1], &w[..1]),
-        2 => dot_of::<V>(&a[..2], &w[..2]),
-        3 => dot_of::<V>(&a[..3], &w[..3]),
-        4 => dot_of::<V>(&a[..4], &w[..4]),
-        5 => dot_of::<V>(&a[..5], &w[..5]),
-        6 => dot_of::<V>(&a[..6], &w[..6]),
-        _ => dot_of::<V>(a, w),
-    }
-}
-
-#[inline(always)]
-fn dot_of<V: Lanes>(a: &[Tile], w: &[Tile]) -> V {
-    let mut sum = V::splat(0.0);
-    for (a, w) in a.iter().zip(w) {
-        sum = V::load(&a.0).mul_add(V::load(&w.0), sum);
-    }
-    sum
-}
-
-/// Logarithms in single precision, for all open sites.
-#[inline(always)]
-fn logarithms<P, V: Lanes>(
-    job: &Sweep<'_, P>,
-    tile: usize,
-    columns: &[Work],
-    sites: &mut Sites,
-    gathered: &mut Vec<Tile>,
-) {
-    for i in 0..sites.listed {
-        let (c, lane) = position(sites.list[i]);
-        let (work, k) = (&columns[c], tile * LANES + lane);
-        let w = work.component(job.dictionary, k, gathered);
-        let h = sites.signed_h[c].0[lane];
-        let (gain, least) = gain_of::<V>(work, w, h);
-        let error = work.log_errors[usize::from(h < 0.0)] * gain.abs();
-        let stay = sites.stay[c].0[lane];
-        // `stay` is below the threshold by what single precision may have lost; this is above it by as much.
-        let lost = job.odds.logit[k].abs() as f32 + (h * job.dictionary.sum_tile(tile).0[lane]).abs();
-        let change = stay + 2.1 * (MARGIN + ROUNDING * lost);
-        let sound = least.gt(V::splat(-SHARE)) == u16::MAX;
-        let stays = (gain + error <= stay) & sound;
-        let changes = (gain - error > change) & sound;
-        sites.decided[LOGARITHMS][c] |= u16::from(stays | changes) << lane;
-        sites.changes[c] |= u16::from(changes) << lane;
-    }
-}
-
-/// sum x log(1 + part) of parts w h / rate, and the least part of every lane.
-#[inline(always)]
-fn gain_of<V: Lanes>(work: &Work, w: &[Tile], h: f32) -> (f32, V) {
-    let mut out = (V::splat(0.0), V::splat(0.0));
-    let tiles = work.x.len();
-    let mut at = 0;
-    while at < tiles {
-        at += match tiles - at {
-            1 => add_gain::<V, 1>(work, w, h, at, &mut out),
-            2 => add_gain::<V, 2>(work, w, h, at, &mut out),
-            3 => add_gain::<V, 3>(work, w, h, at, &mut out),
-            5 => add_gain::<V, 5>(work, w, h, at, &mut out),
-            _ => add_gain::<V, 4>(work, w, h, at, &mut out),
-        };
-    }
-    (out.0.sum(), out.1)
-}
-
-/// Adds `N` tiles from tile `at` on to the sum, and to the least.
-#[inline(always)]
-fn add_gain<V: Lanes, const N: usize>(work: &Work, w: &[Tile], h: f32, at: usize, out: &mut (V, V)) -> usize {
-    let (x, inverse, w) = (&work.x[at..][..N], &work.inverse[at..][..N], &w[at..][..N]);
-    let parts: [V; N] = each!(V, N, n => V::load(&w[n].0).mul(V::splat(h)).mul(V::load(&inverse[n].0)));
-    let logs = V::ln_1p(parts);
-    for n in 0..N {
-        out.0 = V::load(&x[n].0).mul_add(logs[n], out.0);
-        out.1 = out.1.min(parts[n]);
-    }
-    N
 }

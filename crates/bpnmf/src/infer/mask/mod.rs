@@ -11,6 +11,7 @@
 
 mod bounds;
 mod score;
+mod single;
 mod sweep;
 
 pub(crate) use sweep::{Scratch, sweep};
@@ -19,7 +20,7 @@ use super::activations::{Activations, ActiveColumn};
 use super::dictionary::Dictionary;
 use super::work::exact_gain;
 use crate::counts::Counts;
-use crate::kernel::{LANES, Lanes, Plain, Tile, flat_mut};
+use crate::kernel::{LANES, Lanes, Plain, Simd, Tile, flat_mut};
 use crate::random::{Key, Site, philox};
 use crate::special::ln;
 use bounds::{MARGIN, ROUNDING};
@@ -37,6 +38,12 @@ pub(crate) trait Proposal: Sync {
     const KNOWN: bool;
     /// H of component k in column t. The same site always gives the same value within one iteration.
     fn draw(&self, t: usize, k: usize) -> f32;
+    /// The same of several sites [t, k].
+    fn draw_all(&self, _: Simd, sites: &[[u32; 2]], out: &mut [f32]) {
+        for (&[t, k], out) in sites.iter().zip(out) {
+            *out = self.draw(t as usize, k as usize);
+        }
+    }
 }
 
 /// All activations are in place.
@@ -165,10 +172,14 @@ impl<P: Proposal> Sweep<'_, P> {
     }
 }
 
-/// How many columns are swept side by side: as many as stay in cache.
+/// How many columns are swept side by side: as many as stay in cache, and a divisor of [`MOST_COLUMNS`].
 pub(crate) fn columns_side_by_side(counts: &Counts) -> usize {
     let entries = if compact(counts) { counts.nonzeros() / counts.observations() } else { counts.features() };
-    (16_384 / entries.max(1)).clamp(8, 32) / 8 * 8
+    match 20_000 / entries.max(1) {
+        0..16 => 8,
+        16..MOST_COLUMNS => 16,
+        _ => MOST_COLUMNS,
+    }
 }
 
 /// Whether columns are swept by their positive entries alone.

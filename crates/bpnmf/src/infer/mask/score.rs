@@ -9,77 +9,151 @@ use crate::kernel::{LANES, Lanes, Tile, flat};
 const MOST_AT_ONCE: usize = 8;
 pub(super) const MOST_TILES: usize = 2;
 
+/// Whether so few components of a tile are scored sooner by their own rows, four at a time, than side by side. A sum
+/// over lanes takes about as long as five products.
+#[inline(always)]
+fn by_rows(lanes: u16, features: usize) -> bool {
+    let rows = (lanes.count_ones() as usize).next_multiple_of(4);
+    rows * (features.div_ceil(LANES) + 5) <= features
+}
+
 /// Scores, sum over f of R_f W_fk, of the tiles from `tile` on that are handled together, for all columns.
 #[inline(always)]
 pub(super) fn score_columns<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
-    tiles: usize,
     columns: &[Work],
     scores: &mut [Tile],
 ) {
-    let (first, second) = scores.split_at_mut(MOST_COLUMNS);
+    let mut all = [0; MOST_COLUMNS];
+    for c in 0..columns.len() {
+        all[c] = c;
+    }
+    let all = &all[..columns.len()];
     let w = dictionary.tile(tile);
-    if columns[0].compact {
-        for (score, work) in first.iter_mut().zip(columns) {
-            scores_of_column::<V>(work, w).store(&mut score.0);
-        }
-        if V::TILES == 2 && tile + 1 < tiles {
-            for (score, work) in second.iter_mut().zip(columns) {
-                scores_of_column::<V>(work, dictionary.tile(tile + 1)).store(&mut score.0);
-            }
+    if V::TILES == 2 && !by_rows(dictionary.lanes(tile + 1), w.len()) && !columns[0].compact {
+        let tiles = [w, dictionary.tile(tile + 1)];
+        for which in all.chunks(V::COLUMNS) {
+            scores_of_group::<V, 2>(tiles, columns, which, scores);
         }
         return;
     }
-    // An odd last tile is its own neighbour.
-    let next = dictionary.tile((tile + V::TILES - 1).min(tiles - 1));
-    let groups = columns.chunks(V::COLUMNS);
-    let outs = first.chunks_mut(V::COLUMNS).zip(second.chunks_mut(V::COLUMNS));
-    for (columns, (first, second)) in groups.zip(outs) {
-        scores_of_group::<V>([w, next], columns, [first, second]);
+    for i in 0..V::TILES {
+        score_tile::<V>(dictionary, tile + i, columns, all, &mut scores[i * MOST_COLUMNS..]);
     }
 }
 
-/// The scores of one or two tiles for up to `COLUMNS` columns.
+/// The scores of one tile, if there is such a tile, for the columns `which`.
 #[inline(always)]
-fn scores_of_group<V: Lanes>(
-    tiles: [&[Tile]; MOST_TILES],
+pub(super) fn score_tile<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
     columns: &[Work],
-    scores: [&mut [Tile]; MOST_TILES],
+    which: &[usize],
+    scores: &mut [Tile],
+) {
+    let lanes = dictionary.lanes(tile);
+    if lanes == 0 {
+        return;
+    }
+    let w = dictionary.tile(tile);
+    let alone = columns[0].compact || by_rows(lanes, w.len());
+    for which in which.chunks(V::COLUMNS) {
+        // A group takes as long as a full one.
+        if alone || 2 * which.len() < V::COLUMNS {
+            for &c in which {
+                score_lanes::<V>(dictionary, tile, lanes, &columns[c], &mut scores[c]);
+            }
+        } else {
+            scores_of_group::<V, 1>([w], columns, which, scores);
+        }
+    }
+}
+
+/// The scores of one or two tiles for up to `COLUMNS` columns; those of the second come [`MOST_COLUMNS`] later.
+#[inline(always)]
+fn scores_of_group<V: Lanes, const TILES: usize>(
+    tiles: [&[Tile]; TILES],
+    columns: &[Work],
+    which: &[usize],
+    scores: &mut [Tile],
 ) {
     let features = tiles[0].len();
-    assert!(tiles[1].len() == features);
-    // Columns beyond the last repeat the first: their scores are not read.
-    let mut ratios = [flat(&columns[0].ratio).as_ptr(); MOST_AT_ONCE];
-    for (ratios, work) in ratios.iter_mut().zip(columns) {
-        assert!(work.ratio.len() * LANES >= features);
-        *ratios = flat(&work.ratio).as_ptr();
+    // Columns beyond the last repeat the first: their scores are not kept.
+    let mut ratios = [flat(&columns[which[0]].ratio).as_ptr(); MOST_AT_ONCE];
+    for (ratios, &c) in ratios.iter_mut().zip(which) {
+        assert!(columns[c].ratio.len() * LANES >= features);
+        *ratios = flat(&columns[c].ratio).as_ptr();
     }
-    let w = tiles.map(<[Tile]>::as_ptr);
-    let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; MOST_TILES];
+    let mut w = [tiles[0].as_ptr(); TILES];
+    for i in 0..TILES {
+        assert!(tiles[i].len() == features);
+        w[i] = tiles[i].as_ptr();
+    }
+    let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
     for f in 0..features {
         // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read. Slices
         // would be checked for every single product.
         unsafe {
-            let w = [V::load(&(*w[0].add(f)).0), V::load(&(*w[1].add(f)).0)];
+            let mut at_feature = [V::splat(0.0); TILES];
+            for i in 0..TILES {
+                at_feature[i] = V::load(&(*w[i].add(f)).0);
+            }
             for c in 0..V::COLUMNS {
                 let ratio = V::splat(*ratios[c].add(f));
-                for i in 0..V::TILES {
-                    sums[i][c] = ratio.mul_add(w[i], sums[i][c]);
+                for i in 0..TILES {
+                    sums[i][c] = ratio.mul_add(at_feature[i], sums[i][c]);
                 }
             }
         }
     }
-    for (sums, scores) in sums.iter().zip(scores).take(V::TILES) {
-        for c in 0..V::COLUMNS {
-            sums[c].store(&mut scores[c].0);
+    for i in 0..TILES {
+        for (n, &c) in which.iter().enumerate() {
+            sums[i][n].store(&mut scores[i * MOST_COLUMNS + c].0);
+        }
+    }
+}
+
+/// The scores of some components of a tile for one column; the others' are left alone or scored, too.
+#[inline(always)]
+pub(super) fn score_lanes<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    lanes: u16,
+    work: &Work,
+    score: &mut Tile,
+) {
+    let w = dictionary.tile(tile);
+    if work.compact || !by_rows(lanes, w.len()) {
+        scores_of_column::<V>(work, w).store(&mut score.0);
+        return;
+    }
+    let mut rest = lanes;
+    while rest != 0 {
+        // Four at a time; beyond the end the last one is repeated.
+        let (mut lane, mut rows) = ([0; 4], [&work.ratio[..]; 4]);
+        for n in 0..4 {
+            lane[n] = if rest == 0 { lane[n.max(1) - 1] } else { rest.trailing_zeros() as usize % LANES };
+            rest &= rest.wrapping_sub(1);
+            rows[n] = dictionary.row_tiles(tile * LANES + lane[n]);
+        }
+        let mut sums = [V::splat(0.0); 4];
+        for at in 0..work.ratio.len() {
+            let ratio = V::load(&work.ratio[at].0);
+            for n in 0..4 {
+                sums[n] = ratio.mul_add(V::load(&rows[n][at].0), sums[n]);
+            }
+        }
+        let sums = V::sums(sums);
+        for n in 0..4 {
+            score.0[lane[n]] = sums[n];
         }
     }
 }
 
 /// sum over f of R_f W_fk for sixteen components and one column.
 #[inline(always)]
-pub(super) fn scores_of_column<V: Lanes>(work: &Work, tile: &[Tile]) -> V {
+fn scores_of_column<V: Lanes>(work: &Work, tile: &[Tile]) -> V {
     let ratio = flat(&work.ratio);
     let mut sums = [V::splat(0.0); 4];
     if work.compact {

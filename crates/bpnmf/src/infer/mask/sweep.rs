@@ -1,10 +1,12 @@
 //! The sweep itself: tile after tile over columns side by side, and what happens when a site changes.
 
-use super::bounds::{self, MOST_BLOCK_TILES, Place, Sites, bits, bound_columns};
-use super::score::{MOST_TILES, score_columns, scores_of_column};
+use super::bounds::{self, Place, Sites, bits, bound_columns};
+use super::score::{MOST_TILES, score_columns, score_lanes, score_tile};
+use super::single::MOST_BLOCK_TILES;
 use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
 use crate::infer::activations::ActiveColumn;
-use crate::infer::work::Work;
+use crate::infer::dictionary::Dictionary;
+use crate::infer::work::{REBUILD, Work};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat, prefetch};
 use crate::random::{Site, philox};
 
@@ -68,15 +70,25 @@ fn take_up<P: Proposal, V: Lanes>(
 ) {
     let tiles = job.dictionary.components().div_ceil(LANES);
     let compact = compact(job.counts);
-    scratch.blocks = true;
+    let mut most = 0;
     let columns = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
     for (c, ((on, column), work)) in columns.zip(&mut scratch.columns).enumerate() {
         // All of H will be read sooner or later.
         (0..tiles).for_each(|tile| prefetch(values, (c + 1) * tiles + tile));
         work.load::<V>(job.counts, first + c, compact);
-        work.rebuild::<V>(job.dictionary, ActiveColumn { on, values: flat(column) });
-        scratch.blocks &= work.x.len() <= MOST_BLOCK_TILES;
+        work.start_rebuild(ActiveColumn { on, values: flat(column) });
+        most = most.max(work.x.len());
     }
+    let columns = &mut scratch.columns[..on.len() / tiles];
+    for at in (0..most).step_by(REBUILD) {
+        for work in &mut *columns {
+            work.rebuild_at::<V>(job.dictionary, at);
+        }
+    }
+    for work in columns {
+        work.finish_rebuild::<V>();
+    }
+    scratch.blocks = most <= MOST_BLOCK_TILES;
 }
 
 /// Sweeps one tile of the columns from `first` on.
@@ -101,10 +113,17 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     }
     let scores = tile % V::TILES * MOST_COLUMNS;
     if tile.is_multiple_of(V::TILES) {
-        score_columns::<V>(job.dictionary, tile, tiles, &scratch.columns[..columns], &mut scratch.scores);
-        scratch.stale = 0;
+        score_columns::<V>(job.dictionary, tile, &scratch.columns[..columns], &mut scratch.scores);
+    } else if scratch.stale != 0 {
+        let (mut stale, mut number) = ([0; MOST_COLUMNS], 0);
+        for c in bits(scratch.stale) {
+            stale[number] = c;
+            number += 1;
+        }
+        let of_tile = &mut scratch.scores[scores..];
+        score_tile::<V>(job.dictionary, tile, &scratch.columns, &stale[..number], of_tile);
     }
-    score_again::<P, V>(job, tile, scratch.stale, scratch);
+    scratch.stale = 0;
     for c in 0..columns {
         prefetch(values, c * tiles + tile + 1);
     }
@@ -139,17 +158,17 @@ fn sweep_tile<P: Proposal, V: Lanes>(
         }
         // A column that has changed has new scores for the sites that come after.
         left = again;
-        score_again::<P, V>(job, tile, left, scratch);
+        score_again::<V>(job.dictionary, tile, left, scratch);
     }
     count(&scratch.sites, tiers);
 }
 
-/// Brings the scores of the given columns up to date.
+/// Brings up to date the scores of the undecided sites of the given columns.
 #[inline(always)]
-fn score_again<P: Proposal, V: Lanes>(job: &Sweep<'_, P>, tile: usize, columns: u32, scratch: &mut Scratch) {
+fn score_again<V: Lanes>(dictionary: &Dictionary, tile: usize, columns: u32, scratch: &mut Scratch) {
     for c in bits(columns) {
-        let score = scores_of_column::<V>(&scratch.columns[c], job.dictionary.tile(tile));
-        score.store(&mut scratch.scores[tile % V::TILES * MOST_COLUMNS + c].0);
+        let score = &mut scratch.scores[tile % V::TILES * MOST_COLUMNS + c];
+        score_lanes::<V>(dictionary, tile, scratch.sites.undecided(c), &scratch.columns[c], score);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sixteen lanes on AVX2 with FMA.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd, WORDS};
 use core::arch::x86_64::*;
 
 /// Lanes in two 256-bit registers.
@@ -17,6 +17,7 @@ impl Avx2 {
 // SAFETY of every block below: as for `Avx512`, with AVX2 and FMA.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx2 {
+    const SIMD: Simd = Simd::Avx2;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
 
@@ -146,6 +147,23 @@ impl Lanes for Avx2 {
         let mut out = [0.0; LANES];
         self.store(&mut out);
         out.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+    #[inline(always)]
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        unsafe {
+            let low = _mm256_loadu_si256(words.as_ptr().cast());
+            let high = _mm256_loadu_si256(words.as_ptr().add(WORDS / 2).cast());
+            let with = _mm256_set1_epi16(with as i16);
+            // Packing takes turns between the halves of both registers.
+            let bits = |low: __m256i, high: __m256i| {
+                let packed = _mm256_packs_epi16(low, high);
+                _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed)) as u32
+            };
+            let equal = bits(_mm256_cmpeq_epi16(low, with), _mm256_cmpeq_epi16(high, with));
+            let larger = [_mm256_max_epu16(low, with), _mm256_max_epu16(high, with)];
+            let not_above = bits(_mm256_cmpeq_epi16(larger[0], with), _mm256_cmpeq_epi16(larger[1], with));
+            [not_above & !equal, equal]
+        }
     }
     #[inline(always)]
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {

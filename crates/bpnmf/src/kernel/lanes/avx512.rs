@@ -1,16 +1,28 @@
 //! Sixteen lanes on AVX-512.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd, WORDS};
 use core::arch::x86_64::*;
 
 /// Lanes in one 512-bit register.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512);
 
+impl Avx512 {
+    #[inline(always)]
+    pub(crate) fn from_register(register: __m512) -> Self {
+        Self(register)
+    }
+    #[inline(always)]
+    pub(crate) fn register(self) -> __m512 {
+        self.0
+    }
+}
+
 // SAFETY of every block below: an `Avx512` is only made inside functions that `dispatch!` compiled for AVX-512 and
 // calls after asking the machine for it; loads and stores take references to sixteen values.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
+    const SIMD: Simd = Simd::Avx512;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
 
@@ -137,6 +149,14 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn largest(self) -> f32 {
         unsafe { _mm512_reduce_max_ps(self.0) }
+    }
+    #[inline(always)]
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            let with = _mm512_set1_epi16(with as i16);
+            [_mm512_cmplt_epu16_mask(words, with), _mm512_cmpeq_epu16_mask(words, with)]
+        }
     }
     #[inline(always)]
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {

@@ -8,7 +8,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use super::LANES;
+use super::{LANES, Simd, WORDS};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
@@ -42,6 +42,8 @@ pub(crate) const LN_ERROR: f32 = 1.3e-5;
 /// The vector types must only be used inside a function compiled for their features (see `dispatch!`); every
 /// method is inlined into it.
 pub(crate) trait Lanes: Copy {
+    /// What it is made for.
+    const SIMD: Simd;
     /// How many columns are swept side by side: as many as there are accumulators to keep the multipliers busy.
     const COLUMNS: usize;
     /// How many tiles of components are scored at once, likewise.
@@ -57,6 +59,11 @@ pub(crate) trait Lanes: Copy {
     fn div(self, other: Self) -> Self;
     /// self * a + b, rounded once or twice.
     fn mul_add(self, a: Self, b: Self) -> Self;
+    /// self * a + b, rounded once: slow where that is not an instruction, but the same bits.
+    #[inline(always)]
+    fn fused(self, a: Self, b: Self) -> Self {
+        self.mul_add(a, b)
+    }
     fn max(self, other: Self) -> Self;
     fn min(self, other: Self) -> Self;
     /// Bit i is set where lane i of self <= other (false for NaN).
@@ -96,6 +103,8 @@ pub(crate) trait Lanes: Copy {
     }
     /// The largest lane.
     fn largest(self) -> f32;
+    /// Bit i of the first is set where word i is below `with`, of the second where they are equal.
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2];
     /// a * b + c for a product that is exact in f64: fused where that is one instruction, the same bits anyway.
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64;
 
@@ -131,6 +140,23 @@ pub(crate) trait Lanes: Copy {
         let shifts: [Self; N] = each!(Self, N, n => powers[n].sub(one));
         let log = Self::ln_near_one::<N>(each!(Self, N, n => v[n].mul_add(powers[n], shifts[n])));
         each!(Self, N, n => exponents[n].mul_add(Self::splat(LN_2), log[n]))
+    }
+
+    /// Natural logarithm of positive lanes between 1e-37 and 1e38, absolute error below 2e-7 (1 + |log|), the same bits
+    /// on every machine.
+    #[inline(always)]
+    fn ln_exactly<const N: usize>(v: [Self; N]) -> [Self; N] {
+        const P: [f32; 8] = crate::special::LN_NEAR_ONE;
+        let (exponents, powers) = Self::powers(v);
+        let f: [Self; N] = each!(Self, N, n => v[n].fused(powers[n], Self::splat(-1.0)));
+        let mut p = [Self::splat(P[7]); N];
+        for i in (0..7).rev() {
+            p = each!(Self, N, n => p[n].fused(f[n], Self::splat(P[i])));
+        }
+        each!(Self, N, n => {
+            let log = f[n].mul(f[n]).fused(p[n], f[n]);
+            exponents[n].fused(Self::splat(LN_2), log)
+        })
     }
 
     /// [`Self::power`] of several.

@@ -1,6 +1,6 @@
 //! Sixteen lanes without special instructions.
 
-use super::{LANES, Lanes};
+use super::{LANES, Lanes, Simd, WORDS};
 
 /// Lanes without special instructions.
 #[derive(Clone, Copy)]
@@ -23,6 +23,7 @@ impl Plain {
 }
 
 impl Lanes for Plain {
+    const SIMD: Simd = Simd::Plain;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
 
@@ -57,6 +58,14 @@ impl Lanes for Plain {
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         self.mul(a).add(b)
+    }
+    #[inline(always)]
+    fn fused(self, a: Self, b: Self) -> Self {
+        let mut out = self;
+        for i in 0..LANES {
+            out.0[i] = self.0[i].mul_add(a.0[i], b.0[i]);
+        }
+        out
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
@@ -127,6 +136,15 @@ impl Lanes for Plain {
     #[inline(always)]
     fn largest(self) -> f32 {
         self.0.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+    #[inline(always)]
+    fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        let mut out = [0; 2];
+        for i in 0..WORDS {
+            out[0] |= u32::from(words[i] < with) << i;
+            out[1] |= u32::from(words[i] == with) << i;
+        }
+        out
     }
     #[inline(always)]
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {

@@ -23,6 +23,14 @@ fn logits<V: Lanes>(words: &[[u32; LANES]], out: &mut [Tile]) {
     }
 }
 
+fn exact_logarithms<V: Lanes>(values: &mut [Tile]) {
+    for tile in values {
+        let [log] = V::ln_exactly([V::load(&tile.0)]);
+        log.store(&mut tile.0);
+    }
+}
+
+dispatch! { fn exact_logarithms_on [] (values: &mut [Tile]) = exact_logarithms }
 dispatch! { fn logarithms_on [] (values: &mut [Tile]) = logarithms }
 dispatch! { fn reciprocals_on [] (values: &mut [Tile]) = reciprocals }
 dispatch! { fn logits_on [] (words: &[[u32; LANES]], out: &mut [Tile]) = logits }
@@ -91,6 +99,51 @@ fn logits_are_within_their_error() {
                 logit.is_nan() || logit.abs() > 13.99
             };
             assert!(fine, "{simd:?}: logit of {word} is {truth}, not {logit}");
+        }
+    }
+}
+
+#[test]
+fn kept_logarithms_are_good_to_2e_7_and_the_same_bits_on_every_machine() {
+    let grid: Vec<f32> = grid().into_iter().filter(|v| *v > 0.0).collect();
+    let mut plain = tiles(&grid);
+    // What fills up the last tile must be positive, too.
+    flat_mut(&mut plain)[grid.len()..].fill(1.0);
+    let start = plain.clone();
+    exact_logarithms_on(Simd::Plain, &mut plain);
+    for simd in ALL {
+        let mut ours = start.clone();
+        exact_logarithms_on(simd, &mut ours);
+        assert!(ours == plain, "{simd:?}");
+    }
+    for (&v, &log) in grid.iter().zip(flat_mut(&mut plain).iter()) {
+        let exact = f64::from(v).ln();
+        assert!((f64::from(log) - exact).abs() < 2e-7 * (1.0 + exact.abs()), "{v}: {log}, {exact}");
+    }
+}
+
+fn compare<V: Lanes>(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+    V::compare_words(words, with)
+}
+
+dispatch! { fn compare_on [] (words: &[u16; WORDS], with: u16) -> [u32; 2] = compare }
+
+#[test]
+fn words_are_compared_without_signs() {
+    let mut words = [0; WORDS];
+    for i in 0..WORDS {
+        words[i] = [0, 1, 0x7fff, 0x8000, 0x8001, 0xffff, 0x1234][i * i % 7];
+    }
+    for with in words {
+        for simd in ALL {
+            let [less, equal] = compare_on(simd, &words, with);
+            for (i, &word) in words.iter().enumerate() {
+                assert_eq!(
+                    (less >> i & 1 == 1, equal >> i & 1 == 1),
+                    (word < with, word == with),
+                    "{simd:?}"
+                );
+            }
         }
     }
 }

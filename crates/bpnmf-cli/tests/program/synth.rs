@@ -1,7 +1,6 @@
-//! `bpnmf synth` and `bpnmf demo`.
+//! `bpnmf synth`.
 
 use crate::{Bench, exists};
-use std::process::Stdio;
 
 #[test]
 fn synthetic_counts_come_with_their_truth() {
@@ -64,34 +63,4 @@ fn absurd_sizes_are_refused_and_files_are_kept() {
         "data already holds X.npy: choose another folder or overwrite it with --force"
     );
     bench.ok("synth --seed 1 --features 5 --observations 5 --out data --force");
-}
-
-#[test]
-fn the_demo_finds_the_notes_of_its_tune_and_writes_only_when_asked() {
-    let bench = Bench::new();
-    let page = bench.ok("demo");
-    assert!(page.contains("\nFound 11 parts; the tune has 11 notes. ("), "{page}");
-    let found = page.matches("cosine 0.99").count() + page.matches("cosine 1.00").count();
-    assert_eq!(found, 11, "{page}");
-    assert!(page.contains("Try next:\n"));
-    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
-    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), 0);
-
-    bench.ok("demo --out kept");
-    let summary = bench.json("kept/summary.json");
-    assert_eq!((&summary["n_components"], &summary["preset"]), (&11.into(), &"auto".into()));
-    let arrays = bench.arrays("kept/truth.npz");
-    assert_eq!(arrays.last().unwrap().2, [11.0]);
-    assert_eq!(bench.json("kept/names.json")["features"][0], "C2");
-    assert!(exists(&bench.path("kept/X.npy")));
-    assert!(bench.fails("demo --out kept", 2).starts_with("kept already holds "));
-}
-
-#[test]
-fn a_reader_who_has_seen_enough_ends_the_demo_without_an_error() {
-    let bench = Bench::new();
-    let mut child = bench.command("demo").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
 }

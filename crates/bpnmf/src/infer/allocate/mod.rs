@@ -1,0 +1,223 @@
+//! Gives the counts of a column to the components that are on. It knows nothing of how the mask came about.
+//!
+//! Everything is in double precision and in an order that depends on nothing but the column: see `kernel::exact`.
+
+mod compact;
+mod dense;
+mod sampled;
+
+use super::activations::{Activations, ActiveColumn};
+use super::dictionary::Dictionary;
+use super::mask::{Tiers, compact};
+use crate::counts::{Column, Counts};
+use crate::kernel::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
+use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
+use crate::random::Key;
+use core::ops::Range;
+use sampled::Many;
+pub(crate) use sampled::add_up_drawn;
+
+/// How the counts of an entry are shared among the components that are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Allocation {
+    /// By their expectation X phi.
+    Expected,
+    /// By a multinomial draw.
+    Sampled,
+}
+
+/// What a column leaves behind for the sums over columns.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Allocated {
+    /// Features of the entries if only the positive ones are held, else empty.
+    rows: Vec<u32>,
+    /// The counts of the entries, unless they are held that way anyway: see [`entries`].
+    x: Vec<f64>,
+    /// X / Xhat at the entries, padded to whole chunks; not if counts are drawn.
+    ratio: Vec<Line>,
+    parts: Vec<(usize, f32)>,
+    /// Counts that were drawn, a part after the other, and in addition to them those in `many`.
+    units: Vec<u8>,
+    many: Vec<Many>,
+    pub(crate) log_likelihood: f64,
+    pub(crate) ln_activation: f64,
+    pub(crate) tiers: Tiers,
+}
+
+/// Memory a thread needs for allocating, allocated once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Scratch {
+    compact: compact::Scratch,
+    dense: dense::Scratch,
+    sampled: sampled::Scratch,
+    on: Listed,
+}
+
+/// What an allocation reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub(crate) counts: &'a Counts,
+    pub(crate) dictionary: &'a Dictionary,
+    pub(crate) allocation: Allocation,
+    pub(crate) key: Key,
+    pub(crate) iteration: u32,
+}
+
+/// The columns from `first` on: their rates anew, their log-likelihoods, and the counts of every component that is on,
+/// expected or drawn, to `shares`, K a column.
+pub(crate) fn share(
+    simd: Simd,
+    task: Task<'_>,
+    first: usize,
+    on: &[u16],
+    values: &[Tile],
+    out: &mut [Allocated],
+    shares: &mut [f64],
+    scratch: &mut Scratch,
+) {
+    let tiles = on.len() / out.len();
+    for (c, column) in out.iter_mut().enumerate() {
+        let at = c * tiles..(c + 1) * tiles;
+        ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) }.list(&mut column.parts);
+        column.load(task.counts, first + c);
+    }
+    ln_activations(simd, on, values, out);
+    if compact(task.counts) {
+        compact::share(simd, task, out, shares, &mut scratch.compact);
+    } else {
+        dense::share(simd, task, first, out, shares, &mut scratch.dense);
+    }
+    if task.allocation == Allocation::Sampled {
+        sampled::sample(simd, task, first, out, shares, &mut scratch.sampled);
+    }
+}
+
+impl Allocated {
+    /// Takes up the entries of column `t`.
+    #[inline(always)]
+    fn load(&mut self, counts: &Counts, t: usize) {
+        self.rows.clear();
+        self.x.clear();
+        match counts.column(t) {
+            Column::Dense(_) if !compact(counts) => {}
+            Column::Sparse(rows, values) if compact(counts) => {
+                self.rows.extend_from_slice(rows);
+                self.x.extend_from_slice(values);
+            }
+            column if compact(counts) => {
+                for (f, value) in column.positive() {
+                    self.rows.push(f as u32);
+                    self.x.push(value);
+                }
+            }
+            column => {
+                self.x.resize(counts.features(), 0.0);
+                for (f, value) in column.positive() {
+                    self.x[f] = value;
+                }
+            }
+        }
+        let entries = if compact(counts) { self.x.len() } else { counts.features() };
+        let lines = (entries.div_ceil(EIGHT)).next_multiple_of(dense::LINES);
+        self.ratio.resize(lines, Line::ZERO);
+    }
+
+    /// The components that are on, with the counts at the entries that were drawn for them.
+    #[inline(always)]
+    fn units(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        let entries = self.units.len() / self.parts.len().max(1);
+        self.parts.iter().enumerate().map(move |(i, &(k, _))| (k, &self.units[i * entries..][..entries]))
+    }
+}
+
+/// The counts of column `t`, which has been taken up: `x` is [`Allocated::x`].
+#[inline(always)]
+fn entries<'a>(counts: &'a Counts, t: usize, x: &'a [f64]) -> &'a [f64] {
+    match counts.column(t) {
+        Column::Dense(values) if !compact(counts) => values,
+        _ => x,
+    }
+}
+
+dispatch! {
+    /// rows[k] += sum over the columns of ratio h, for the sixteen components of a tile, in the order of the columns.
+    pub(crate) fn add_up [] (
+        counts: &Counts, rows: &mut [f64], tile: usize, columns: Range<usize>, activations: &Activations,
+        done: &[Allocated], scratch: &mut Scratch,
+    ) = add_up_tile
+}
+
+#[inline(always)]
+fn add_up_tile<V: Doubles>(
+    counts: &Counts,
+    rows: &mut [f64],
+    tile: usize,
+    columns: Range<usize>,
+    activations: &Activations,
+    done: &[Allocated],
+    scratch: &mut Scratch,
+) {
+    scratch.on.fill(tile, columns, activations);
+    if compact(counts) {
+        compact::add_up(rows, counts.features(), &scratch.on, done);
+    } else {
+        dense::add_up::<V>(rows, counts.features(), &scratch.on, done);
+    }
+}
+
+/// For each of sixteen components the columns it is on in, and how strongly. Made once, for whether a site is on cannot be
+/// predicted, and would be asked for every few features.
+#[derive(Debug, Clone, Default)]
+struct Listed {
+    most: usize,
+    listed: [usize; LANES],
+    columns: Vec<(u32, f32)>,
+}
+
+impl Listed {
+    #[inline(always)]
+    fn fill(&mut self, tile: usize, columns: Range<usize>, activations: &Activations) {
+        (self.most, self.listed) = (columns.len(), [0; LANES]);
+        self.columns.resize(LANES * columns.len(), (0, 0.0));
+        for (c, t) in columns.enumerate() {
+            let active = activations.column(t);
+            let mut rest = active.on[tile];
+            while rest != 0 {
+                let lane = rest.trailing_zeros() as usize % LANES;
+                rest &= rest - 1;
+                self.columns[lane * self.most + self.listed[lane]] =
+                    (c as u32, active.values[tile * LANES + lane]);
+                self.listed[lane] += 1;
+            }
+        }
+    }
+
+    /// Columns, counted from the first of the block, in their order.
+    #[inline(always)]
+    fn columns(&self, lane: usize) -> &[(u32, f32)] {
+        &self.columns[lane * self.most..][..self.listed[lane]]
+    }
+}
+
+dispatch! {
+    /// The sum of log H over the sites that are on, for every column.
+    fn ln_activations [] (on: &[u16], values: &[Tile], out: &mut [Allocated]) = ln_activations_of
+}
+
+#[inline(always)]
+fn ln_activations_of<V: Doubles>(on: &[u16], values: &[Tile], out: &mut [Allocated]) {
+    let tiles = on.len() / out.len();
+    for (c, column) in out.iter_mut().enumerate() {
+        let mut sum = V::Eight::splat(0.0);
+        for tile in c * tiles..(c + 1) * tiles {
+            if on[tile] != 0 {
+                let [log] = V::ln_exactly([V::select(on[tile], V::load(&values[tile].0), V::splat(1.0))]);
+                let [low, high] = V::widened(log);
+                sum = sum.add(low.add(high));
+            }
+        }
+        let mut line = Line::ZERO;
+        sum.store(&mut line.0);
+        column.ln_activation = sum_of(&line);
+    }
+}
