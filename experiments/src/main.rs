@@ -1,8 +1,15 @@
 //! Experiments and measurements, one command each: `cargo run --release -p experiments -- NAME`.
 
 mod audio;
+mod clip;
+mod document;
+mod files;
+mod flags;
+mod quintet;
 mod rank;
+mod recording;
 mod speed;
+mod spread;
 
 use std::process::ExitCode;
 
@@ -10,6 +17,8 @@ const HELP: &str = "\
 usage: cargo run --release -p experiments -- NAME
 
   audio     decode, resample or stft: writes what tests/audio_peers.py compares; filter times the filter
+  clip      two short clips: their notes, and two stems; clip --help says more
+  quintet   five instruments taken apart, beside the paper and KL-NMF; quintet --help says more
   rank      how many components are found where the number is known; rank --help says more
   speed     a server for benches/speed.py: reads `CASE WHAT` lines, prints seconds
 ";
@@ -18,6 +27,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("audio") => audio::command(&arguments[1..]),
+        Some("clip") => clip::command(&arguments[1..]),
+        Some("quintet") => quintet::command(&arguments[1..]),
         Some("rank") => rank::command(&arguments[1..]),
         Some("speed") => speed::serve(),
         Some("--help" | "-h" | "help") => {

@@ -1,6 +1,7 @@
 //! The data sets whose number of components is known, made up or read from files. Knows nothing of fits.
 
 use super::{sound, swimmer};
+use crate::files;
 use bpnmf::{Counts, GammaReading, Recipe};
 use std::fmt;
 use std::path::PathBuf;
@@ -130,9 +131,7 @@ impl Set {
 
 /// A file of the folder of data.
 fn file(name: &str) -> Result<PathBuf, Trouble> {
-    let folder = std::env::var_os("BPNMF_DATA").map_or_else(|| "../shared/data".into(), PathBuf::from);
-    let path = folder.join(name);
-    if path.is_file() { Ok(path) } else { Err(Trouble::Absent(path)) }
+    files::data(name).map_err(Trouble::Absent)
 }
 
 /// A truth of which only the number is known.

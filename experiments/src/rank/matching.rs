@@ -19,23 +19,30 @@ pub(super) fn least_cosine(
     if asked.is_empty() {
         return None;
     }
-    let mut pairs = Vec::with_capacity(asked.len() * components);
-    for (i, part) in asked.iter().enumerate() {
+    let columns: Vec<&[f64]> = asked.iter().map(|part| part.column.as_slice()).collect();
+    cosines(&columns, dictionary, components).into_iter().reduce(f64::min)
+}
+
+/// The cosine between every true column and the component matched to it, each component to one column. The closest pair
+/// is matched first; a column left without a component has cosine 0. `dictionary` is F x K by rows.
+pub(crate) fn cosines(columns: &[&[f64]], dictionary: &[f32], components: usize) -> Vec<f64> {
+    let mut pairs = Vec::with_capacity(columns.len() * components);
+    for (i, column) in columns.iter().enumerate() {
         for k in 0..components {
             let found: Vec<f64> =
                 dictionary.iter().skip(k).step_by(components).map(|&w| f64::from(w)).collect();
-            pairs.push((cosine(&part.column, &found), i, k));
+            pairs.push((cosine(column, &found), i, k));
         }
     }
     pairs.sort_by(|left, right| right.0.total_cmp(&left.0));
-    let (mut matched, mut taken) = (vec![None; asked.len()], vec![false; components]);
+    let (mut matched, mut taken) = (vec![None; columns.len()], vec![false; components]);
     for (cosine, i, k) in pairs {
         if matched[i].is_none() && !taken[k] {
             matched[i] = Some(cosine);
             taken[k] = true;
         }
     }
-    matched.into_iter().map(|cosine| cosine.unwrap_or(0.0)).reduce(f64::min)
+    matched.into_iter().map(|cosine| cosine.unwrap_or(0.0)).collect()
 }
 
 fn cosine(left: &[f64], right: &[f64]) -> f64 {

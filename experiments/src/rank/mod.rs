@@ -3,13 +3,14 @@
 mod data;
 mod dump;
 mod fit;
-mod matching;
+pub(crate) mod matching;
 mod options;
 mod rows;
 mod sound;
 mod swimmer;
 mod table;
 
+use crate::document;
 use bpnmf::Workers;
 use data::{Data, Trouble};
 use fit::Found;
@@ -37,7 +38,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
 fn suite(options: &Options) -> Result<ExitCode, String> {
     let workers = Workers::new(options.threads).map_err(|error| error.to_string())?;
     if let Some(path) = &options.out {
-        table::check(path)?;
+        document::check(path)?;
     }
     let mut done = Vec::new();
     for row in options.rows()? {

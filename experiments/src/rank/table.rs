@@ -1,7 +1,8 @@
 //! The table of the suite, and its place in a document.
 
 use super::rows::{Outcome, Row};
-use std::io::ErrorKind;
+use crate::document;
+use crate::spread::Spread;
 use std::path::Path;
 
 /// A row that was run, or why it was not.
@@ -12,9 +13,6 @@ pub(super) struct Done {
     /// K of the literal algorithm on the first case.
     pub(super) literal: Option<usize>,
 }
-
-const BEGIN: &str = "<!-- made by the command below: begin -->";
-const END: &str = "<!-- end -->";
 
 const AROUND: &str = "\
 # How many components are found
@@ -64,53 +62,19 @@ fn numbers(outcomes: &[Outcome]) -> (String, String) {
 }
 
 fn median_seconds(outcomes: &[Outcome]) -> f64 {
-    let mut seconds: Vec<f64> = outcomes.iter().map(|outcome| outcome.seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    f64::midpoint(seconds[(seconds.len() - 1) / 2], seconds[seconds.len() / 2])
+    Spread::of(outcomes.iter().map(|outcome| outcome.seconds)).median
 }
 
 /// Puts the table into the document: in place of the old one if there is one, so that words around it stay.
 pub(super) fn write(path: &Path, rows: &[Done], command: &str, threads: usize) -> Result<(), String> {
     let on = if threads == 1 { "one thread".into() } else { format!("{threads} threads") };
     let new = format!("`{command}` prints this, on {on}:\n\n{}", markdown(rows));
-    let text = placed(path, &new)?;
-    bpnmf_io::write_atomically(path, |writer| std::io::Write::write_all(writer, text.as_bytes()))
-        .map_err(|error| error.to_string())
-}
-
-/// Errors if the table could not be put into the document: to be asked before hours of fits.
-pub(super) fn check(path: &Path) -> Result<(), String> {
-    placed(path, "").map(|_| ())
-}
-
-fn placed(path: &Path, new: &str) -> Result<String, String> {
-    let old = match std::fs::read_to_string(path) {
-        Ok(old) => old,
-        Err(error) if error.kind() == ErrorKind::NotFound => format!("{AROUND}\n{BEGIN}\n{END}\n"),
-        Err(error) => return Err(format!("{}: {error}", path.display())),
-    };
-    replaced(&old, new)
-        .ok_or_else(|| format!("{} has no lines `{BEGIN}` and `{END}` to write between", path.display()))
-}
-
-/// The document with `new` between its marks.
-fn replaced(old: &str, new: &str) -> Option<String> {
-    let (before, rest) = old.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}\n{new}{END}{after}"))
+    document::write(path, AROUND, &new)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
-        let first = replaced(&format!("above\n{BEGIN}\n{END}\nbelow\n"), "one\n").unwrap();
-        assert_eq!(first, format!("above\n{BEGIN}\none\n{END}\nbelow\n"));
-        assert_eq!(replaced(&first, "two\n").unwrap(), first.replace("one", "two"));
-        assert!(replaced("no marks", "one\n").is_none());
-    }
 
     #[test]
     fn the_truth_stands_behind_the_stroke_only_where_it_varies() {
