@@ -40,6 +40,7 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     let folder =
         Folder::unused(&args.out, &[&[sounds::COMPONENTS, sounds::STEMS], &FILES[..]].concat(), args.force)?;
 
+    let begin = Instant::now();
     let mixture = input::mixture(args)?;
     let stft = input::frames(args, mixture.rate)?;
     if let Some(search) = &mut config.options.search {
@@ -63,6 +64,7 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     let progress = Progress::new(mode, config.options.iterations, config.chains);
     progress.header(&header(&source, &mixture));
     interrupt::listen()?;
+    let read = begin.elapsed().as_secs_f64();
     let start = Instant::now();
     let (chains, mut progress) = fit::run(&config, &counts, progress)?;
     progress.finish();
@@ -86,11 +88,17 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
         posterior.components(),
     );
     let staging = folder.staged()?;
+    let search = chains.fit().discovery.as_ref().map_or(0.0, |discovery| discovery.seconds);
+    let mut stages = vec![("read", read), ("search", search), ("sampling", seconds - search)];
     let (stems, clipped) = pool.install(|| {
+        let start = Instant::now();
         parts.refine(&magnitudes, REFINEMENTS);
+        stages.push(("polish", start.elapsed().as_secs_f64()));
+        let start = Instant::now();
         let stems = plan.stems(&parts, posterior, &stft, scale, args.residual)?;
         let clipped =
             sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
+        stages.push(("sounds", start.elapsed().as_secs_f64()));
         Ok::<_, Failure>((stems, clipped))
     })?;
     let separation = Separation {
@@ -102,6 +110,7 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
         scale,
         stems: &stems,
         clipped: &clipped,
+        stages: &stages,
     };
     separation.write(staging.folder())?;
     staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &FILES)?;

@@ -23,6 +23,8 @@ pub(crate) struct Separation<'a> {
     pub(crate) scale: f64,
     pub(crate) stems: &'a Stems,
     pub(crate) clipped: &'a [Clipped],
+    /// Seconds by what was done in them.
+    pub(crate) stages: &'a [(&'static str, f64)],
 }
 
 impl Separation<'_> {
@@ -73,6 +75,9 @@ impl Separation<'_> {
             "largest_level": f64::from(self.magnitudes.iter().copied().fold(0.0, f32::max)).round(),
         });
         keys.insert("sound".to_owned(), sound);
+        let stages: Map<String, Value> =
+            self.stages.iter().map(|&(name, seconds)| (name.to_owned(), seconds.into())).collect();
+        keys.insert("seconds_by_stage".to_owned(), stages.into());
         let stems: Vec<Value> =
             self.stems.names.iter().enumerate().map(|(i, name)| self.stem(i, name)).collect();
         keys.insert(STEMS.to_owned(), stems.into());
