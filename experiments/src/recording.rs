@@ -107,7 +107,7 @@ impl Recording {
         };
         let start = Instant::now();
         let options = RunOptions { iterations: 100, seed, search: Some(search), ..RunOptions::default() };
-        let mut separated = self.fit(&Gibbs { burn_in: 30, ..Gibbs::default() }, &options, workers)?;
+        let mut separated = fit(&Gibbs { burn_in: 30, ..Gibbs::default() }, &self.counts, &options, workers)?;
         separated.parts.refine(&self.magnitudes, REFINEMENTS);
         separated.seconds = start.elapsed().as_secs_f64();
         Ok(separated)
@@ -118,20 +118,18 @@ impl Recording {
         &self,
         engine: &dyn Engine,
         iterations: usize,
+        levels: Option<u32>,
         seed: u64,
         workers: &Workers,
     ) -> Result<Separated, String> {
         let stop = Some(StopRule::default());
-        self.fit(engine, &RunOptions { iterations, seed, stop, ..RunOptions::default() }, workers)
-    }
-
-    fn fit(&self, engine: &dyn Engine, options: &RunOptions, workers: &Workers) -> Result<Separated, String> {
-        let prior = Prior::default().check().map_err(|error| error.to_string())?;
-        let fit = bpnmf::run(engine, &self.counts, &prior, options, workers, &mut |_: &TraceRow| true)
-            .map_err(|error| error.to_string())?;
-        let found = fit.posterior;
-        let parts = Parts::new(&found.dictionary, &found.activations, &found.inclusion, found.components());
-        Ok(Separated { parts, activations: found.activations, seconds: fit.seconds })
+        let options = RunOptions { iterations, seed, stop, ..RunOptions::default() };
+        let Some(levels) = levels else {
+            return fit(engine, &self.counts, &options, workers);
+        };
+        let (counts, _) = bpnmf_audio::to_counts(&self.magnitudes, self.stft.bins(), Levels::Largest(levels))
+            .map_err(|fault| fault.to_string())?;
+        fit(engine, &counts, &options, workers)
     }
 
     /// The sounds of groups of parts, by the Wiener filter; the parts in no group are in no sound.
@@ -182,6 +180,20 @@ impl Recording {
         let of = [&scores.sdr, &scores.sir, &scores.sar].map(|scores| mean_and_error(scores));
         Ok(Score { means: of.map(|(mean, _)| mean), errors: of.map(|(_, error)| error) })
     }
+}
+
+fn fit(
+    engine: &dyn Engine,
+    counts: &Counts,
+    options: &RunOptions,
+    workers: &Workers,
+) -> Result<Separated, String> {
+    let prior = Prior::default().check().map_err(|error| error.to_string())?;
+    let fit = bpnmf::run(engine, counts, &prior, options, workers, &mut |_: &TraceRow| true)
+        .map_err(|error| error.to_string())?;
+    let found = fit.posterior;
+    let parts = Parts::new(&found.dictionary, &found.activations, &found.inclusion, found.components());
+    Ok(Separated { parts, activations: found.activations, seconds: fit.seconds })
 }
 
 /// The mean and its standard error; NaN if a score is missing.

@@ -11,6 +11,15 @@ use std::time::Instant;
 /// Updates of KL-NMF.
 const UPDATES: usize = 200;
 
+/// The counts of the algorithms as printed, on whose scale all depends for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fineness {
+    /// The largest is 1000.
+    Thousand,
+    /// Those of `bpnmf separate`.
+    Ours,
+}
+
 /// A way to take the recording apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
@@ -29,13 +38,13 @@ pub(super) enum Method {
     /// KL-NMF with the best number of components.
     NmfBest,
     /// Algorithm 1 as printed.
-    Ssmf,
+    Ssmf(Fineness),
     /// The Gibbs sampler of the model as printed.
-    Gibbs,
+    Gibbs(Fineness),
 }
 
 impl Method {
-    pub(super) const EVERY: [Self; 9] = [
+    pub(super) const EVERY: [Self; 11] = [
         Self::Mixture,
         Self::Ideal,
         Self::One,
@@ -43,8 +52,10 @@ impl Method {
         Self::Stems,
         Self::Nmf,
         Self::NmfBest,
-        Self::Ssmf,
-        Self::Gibbs,
+        Self::Ssmf(Fineness::Thousand),
+        Self::Gibbs(Fineness::Thousand),
+        Self::Ssmf(Fineness::Ours),
+        Self::Gibbs(Fineness::Ours),
     ];
 
     /// As it is asked for.
@@ -57,8 +68,10 @@ impl Method {
             Self::Stems => "stems",
             Self::Nmf => "nmf",
             Self::NmfBest => "nmf-best",
-            Self::Ssmf => "ssmf",
-            Self::Gibbs => "gibbs",
+            Self::Ssmf(Fineness::Thousand) => "ssmf-1000",
+            Self::Gibbs(Fineness::Thousand) => "gibbs-1000",
+            Self::Ssmf(Fineness::Ours) => "ssmf",
+            Self::Gibbs(Fineness::Ours) => "gibbs",
         }
     }
 
@@ -72,8 +85,10 @@ impl Method {
             Self::Stems => "`bpnmf separate --stems 5`",
             Self::Nmf => "KL-NMF, K = 32",
             Self::NmfBest => "KL-NMF, best K",
-            Self::Ssmf => "SSMF as printed",
-            Self::Gibbs => "Gibbs as printed",
+            Self::Ssmf(Fineness::Thousand) => "SSMF as printed, counts up to 1000",
+            Self::Gibbs(Fineness::Thousand) => "Gibbs as printed, counts up to 1000",
+            Self::Ssmf(Fineness::Ours) => "SSMF as printed, our counts",
+            Self::Gibbs(Fineness::Ours) => "Gibbs as printed, our counts",
         }
     }
 }
@@ -134,14 +149,14 @@ impl<'a> Bench<'a> {
             }
             Method::Nmf => self.nmf(32),
             Method::NmfBest => self.nmf_best(),
-            Method::Ssmf => {
+            Method::Ssmf(fineness) => {
                 let iterations = self.plan.printed_iterations[0];
-                self.printed(method, &Ssmf::default(), iterations)
+                self.printed(method, &Ssmf::default(), iterations, fineness)
             }
-            Method::Gibbs => {
+            Method::Gibbs(fineness) => {
                 let iterations = self.plan.printed_iterations[1];
                 let engine = Gibbs { burn_in: iterations as u32 / 2, ..Gibbs::default() };
-                self.printed(method, &engine, iterations)
+                self.printed(method, &engine, iterations, fineness)
             }
         }
     }
@@ -180,9 +195,11 @@ impl<'a> Bench<'a> {
         method: Method,
         engine: &dyn Engine,
         iterations: usize,
+        fineness: Fineness,
     ) -> Result<Vec<Outcome>, String> {
+        let levels = (fineness == Fineness::Thousand).then_some(1000);
         self.each_seed(method, self.plan.printed_seeds, |bench, seed| {
-            let found = bench.recording.as_printed(engine, iterations, seed, bench.workers)?;
+            let found = bench.recording.as_printed(engine, iterations, levels, seed, bench.workers)?;
             let estimates = picked_one(bench.recording, &found.parts, &found.activations);
             bench.judged(&found.parts, estimates, false, found.seconds)
         })
@@ -232,14 +249,23 @@ fn tell(method: Method, seed: u64, outcome: &Outcome) {
     );
 }
 
-/// The paper's way: one part an instrument, by the correlation of its masked activation with the power of the stem.
+/// The paper's way: one part an instrument, by the correlation of its masked activation with the power of the stem. Only
+/// where there are fewer parts than instruments do some share one.
 fn picked_one(recording: &Recording, parts: &Parts, activations: &[f32]) -> Vec<Vec<f64>> {
     let bins = recording.stft.bins();
     let envelopes: Vec<Vec<f64>> =
         recording.sources.iter().map(|source| bpnmf_audio::power_envelope(source, bins)).collect();
-    let picked = bpnmf_audio::pick_one(&envelopes, activations).parts;
-    let groups: Vec<Vec<usize>> = picked.into_iter().map(|part| part.into_iter().collect()).collect();
-    recording.stems(parts, &groups)
+    let picked = bpnmf_audio::pick_one(&envelopes, activations);
+    let best = |row: &Vec<f64>| (0..row.len()).max_by(|&k, &l| row[k].total_cmp(&row[l]));
+    let owned: Vec<Option<usize>> =
+        picked.parts.iter().zip(&picked.correlations).map(|(part, row)| part.or(best(row))).collect();
+    let mut used: Vec<usize> = owned.iter().flatten().copied().collect();
+    used.sort_unstable();
+    used.dedup();
+    let groups: Vec<Vec<usize>> = used.iter().map(|&part| vec![part]).collect();
+    let sounds = recording.stems(parts, &groups);
+    let sound = |part: &usize| used.iter().position(|used| used == part).map(|at| sounds[at].clone());
+    owned.iter().flatten().filter_map(sound).collect()
 }
 
 /// Every source gets its share of the sum of all sources' magnitudes.

@@ -22,12 +22,14 @@ plus-minus the standard error over instruments, the median over seeds.
 
 /// What the methods are, for those who read the table.
 const NOTES: &str = "
-- All that counts things counts at the levels of `bpnmf separate`, the ones as printed too (see [audio.md](audio.md)).
+- `bpnmf separate` chooses the levels of its counts by itself (see [audio.md](audio.md)). The paper does not say which it used, and
+  as printed much depends on them: they are run at ours, and with the largest magnitude at 1000, which suits them better.
 - *As printed*: the paper's algorithm and prior (a = b = 0.5, c = d = 5, K = 500 to begin with), nothing before it and nothing
   after it; the stop rule of `--preset paper` may end it early.
-- The paper lets two instruments have the same part. Here a part is picked once, by whichever correlates better, in all rows.
+- The paper lets two instruments have the same part. Here a part is picked once, by whichever correlates better, in all rows;
+  only where there are fewer than five parts do instruments share.
 - `--pick all` gives all parts to instruments and splits those that several share: it uses the whole spectrogram of every stem,
-  more than the paper's measure, which asks for its power alone. `--stems 5` is told nothing but the number; its stems are
+  more than the paper's measure, which asks for its power alone. Hold it against the ideal mask, not against the others. `--stems 5` is told nothing but the number; its stems are
   scored in the order that suits best.
 - KL-NMF: multiplicative updates on the full magnitudes from a random start, 200 of them. *Best K* is the one of 10, 20, 30,
   40, 60 and 80 with the best mean SDR: a choice that needs the true stems, in the rival's favour.
