@@ -151,21 +151,38 @@ fn every_file_is_there_and_tells_what_was_done() {
 fn the_page_plays_the_stems_that_were_written() {
     let bench = Bench::new();
     write_sounds(&bench);
-    bench.ok("separate mix.wav --reference low.wav high.wav --out out --residual -n 20");
-    let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
-    let start = page.find("id=\"model\">").unwrap() + "id=\"model\">".len();
-    let model = &page[start..start + page[start..].find("</script>").unwrap()];
-    let model: serde_json::Value = serde_json::from_str(model).unwrap();
-    let summary = bench.json("out/summary.json");
-    assert_eq!(model["parts"], summary["components"].as_array().unwrap().len());
-    assert_eq!(model["residual"], summary["sound"]["scale"]);
-    assert!(page.contains("data-residual"));
-    let stems = summary["stems"].as_array().unwrap();
-    assert_eq!(model["stems"].as_array().unwrap().len(), 2);
-    for (weights, stem) in model["stems"].as_array().unwrap().iter().zip(stems) {
-        let weights = weights.as_array().unwrap();
-        let members: Vec<usize> = (0..weights.len()).filter(|&k| weights[k] == 1.0).collect();
-        assert_eq!(serde_json::json!(members), stem["components"]);
+    for (out, flags) in
+        [("whole", "--stems 2 --residual"), ("split", "--reference low.wav high.wav --residual")]
+    {
+        bench.ok(&format!("separate mix.wav {flags} --out {out} -n 20"));
+        let page = String::from_utf8(bench.bytes(&format!("{out}/report.html"))).unwrap();
+        let start = page.find("id=\"model\">").unwrap() + "id=\"model\">".len();
+        let model = &page[start..start + page[start..].find("</script>").unwrap()];
+        let model: serde_json::Value = serde_json::from_str(model).unwrap();
+        let summary = bench.json(&format!("{out}/summary.json"));
+        assert_eq!(model["models"][0]["parts"], summary["components"].as_array().unwrap().len());
+        assert_eq!(model["residual"], summary["sound"]["scale"]);
+        assert!(page.contains("data-residual"));
+        let listed = |stem: &serde_json::Value| stem["components"].as_array().unwrap().len();
+        let stems = summary["stems"].as_array().unwrap();
+        assert_eq!((model["stems"].as_array().unwrap().len(), stems.len()), (2, 3));
+        let members: Vec<Vec<usize>> = (0..2)
+            .map(|stem| model["stems"][stem].as_array().unwrap())
+            .map(|weights| (0..weights.len()).filter(|&k| weights[k] == 1.0).collect())
+            .collect();
+        if out == "whole" {
+            assert!(
+                members
+                    .iter()
+                    .zip(stems)
+                    .all(|(members, stem)| stem["components"] == serde_json::json!(members))
+            );
+        } else {
+            // Pieces of parts: as many as parts are listed, and each in one stem.
+            assert_eq!(model["models"][1]["parts"], stems.iter().map(listed).sum::<usize>());
+            assert!(members.iter().zip(stems).all(|(members, stem)| members.len() == listed(stem)));
+            assert!(members[0].iter().all(|piece| !members[1].contains(piece)));
+        }
     }
 }
 
