@@ -2,11 +2,10 @@
 
 use crate::files;
 use bpnmf::{Counts, Engine, Gibbs, Prior, RunOptions, Search, StopRule, TraceRow, Workers};
-use bpnmf_audio::{BssEval, Channel, Levels, Parts, Sound, Stft, Wiener, bss_eval, notes};
+use bpnmf_audio::{
+    BssEval, Channel, Levels, Parts, REFINEMENTS, Sound, Stft, Wiener, bss_eval, notes, to_units,
+};
 use std::time::Instant;
-
-/// Updates that polish the parts on the full magnitudes, as `bpnmf separate` makes them.
-const REFINEMENTS: usize = 30;
 
 /// The rate all recordings of these experiments have.
 const RATE: u32 = 22_050;
@@ -79,21 +78,16 @@ impl Recording {
         let stft = Stft::new(window, window / 2).map_err(bad)?;
         let mixture = read("mix")?;
         let stems = names.iter().map(|name| read(name)).collect::<Result<Vec<Sound>, Trouble>>()?;
-        let mut magnitudes = stft.magnitudes(&mixture.samples);
+        let magnitudes = stft.magnitudes(&mixture.samples);
         let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), Levels::Typical)
             .map_err(|fault| Trouble::Bad(format!("{folder}: {fault}")))?;
-        let counted = |mut magnitudes: Vec<f32>| {
-            magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
-            magnitudes
-        };
-        magnitudes = counted(magnitudes);
         Ok(Self {
-            sources: stems.iter().map(|sound| counted(stft.magnitudes(&sound.samples))).collect(),
+            sources: stems.iter().map(|sound| to_units(stft.magnitudes(&sound.samples), scale)).collect(),
             references: stems.iter().map(|sound| doubled(&sound.samples)).collect(),
             names: names.to_vec(),
             mixture,
             stft,
-            magnitudes,
+            magnitudes: to_units(magnitudes, scale),
             counts,
         })
     }
@@ -158,9 +152,7 @@ impl Recording {
     /// The sounds of all parts, given to the sources as `--pick all` does it.
     pub(crate) fn pick_all(&self, parts: &Parts) -> Vec<Vec<f64>> {
         let pieces = bpnmf_audio::pick_all(parts, &self.sources);
-        let mut groups = vec![Vec::new(); self.sources.len()];
-        pieces.owner.iter().enumerate().for_each(|(piece, &source)| groups[source].push(piece));
-        self.stems(&pieces.parts, &groups)
+        self.stems(&pieces.parts, &pieces.by_owner(self.sources.len()))
     }
 
     /// The mixture itself, once for each source.
@@ -192,8 +184,7 @@ fn fit(
     let fit = bpnmf::run(engine, counts, &prior, options, workers, &mut |_: &TraceRow| true)
         .map_err(|error| error.to_string())?;
     let found = fit.posterior;
-    let parts = Parts::new(&found.dictionary, &found.activations, &found.inclusion, found.components());
-    Ok(Separated { parts, activations: found.activations, seconds: fit.seconds })
+    Ok(Separated { parts: Parts::from(&found), activations: found.activations, seconds: fit.seconds })
 }
 
 /// The mean and its standard error; NaN if a score is missing.

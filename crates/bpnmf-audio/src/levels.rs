@@ -1,17 +1,13 @@
 //! Magnitudes to counts. Knows nothing of sounds and of files.
 
-use bpnmf::Counts;
+use bpnmf::{Counts, TYPICAL_ENTRY};
 
 use crate::error::Fault;
-
-/// What the typical entry, sum x^2 / sum x, becomes. The number of parts depends on it: the finer the levels, the more a
-/// model of counts sees of what every note has of its own. At 11 an entry is known to about one part in four.
-pub const TYPICAL_LEVEL: f64 = 11.0;
 
 /// How fine the counts are.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum Levels {
-    /// The typical entry, sum x^2 / sum x, becomes [`TYPICAL_LEVEL`].
+    /// The typical entry, sum x^2 / sum x, becomes [`TYPICAL_ENTRY`], as smooth data do in a search.
     #[default]
     Typical,
     /// The largest magnitude becomes this.
@@ -41,7 +37,7 @@ pub fn to_counts(magnitudes: &[f32], bins: usize, levels: Levels) -> Result<(Cou
         return Err(Fault::Silent);
     }
     let scale = match levels {
-        Levels::Typical => TYPICAL_LEVEL * sum / squares,
+        Levels::Typical => TYPICAL_ENTRY * sum / squares,
         Levels::Largest(level) => f64::from(level) / largest,
     };
     let count = |magnitude: f32| (scale * f64::from(magnitude)).round();
@@ -65,6 +61,12 @@ pub fn to_counts(magnitudes: &[f32], bins: usize, levels: Levels) -> Result<(Cou
     Ok((counts.map_err(|_| Fault::TooLoud)?, scale))
 }
 
+/// Brings magnitudes to the units of the counts, by the scale of [`to_counts`].
+pub fn to_units(mut magnitudes: Vec<f32>, scale: f64) -> Vec<f32> {
+    magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
+    magnitudes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,7 +88,7 @@ mod tests {
                 }
             }
             assert_eq!(sum, counts.total());
-            assert!((squares / sum - TYPICAL_LEVEL).abs() < 0.3, "{}", squares / sum);
+            assert!((squares / sum - TYPICAL_ENTRY).abs() < 0.3, "{}", squares / sum);
         }
     }
 

@@ -1,5 +1,7 @@
 //! The parts of a spectrogram as the filter uses them: a spectrum each, and when and how strongly they are on.
 
+use bpnmf::Posterior;
+
 /// Parts that are on with less probability than this are off.
 const LEAST_INCLUSION: f32 = 0.05;
 
@@ -20,6 +22,12 @@ pub struct Parts {
     pub(crate) active: Vec<u32>,
     /// How strongly, above 0.
     pub(crate) strength: Vec<f32>,
+}
+
+impl From<&Posterior> for Parts {
+    fn from(found: &Posterior) -> Self {
+        Self::new(&found.dictionary, &found.activations, &found.inclusion, found.components())
+    }
 }
 
 impl Parts {

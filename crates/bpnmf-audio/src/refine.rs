@@ -9,6 +9,9 @@ use crate::parts::Parts;
 /// The frames are dealt to so many blocks, whatever the threads: sums over frames are taken block by block.
 const BLOCKS: usize = 16;
 
+/// Updates that polish the parts of a fit for the filter: more change little.
+pub const REFINEMENTS: usize = 30;
+
 /// Below this an expected magnitude is taken for it, so that no quotient overflows.
 const LEAST: f32 = 1e-30;
 

@@ -21,6 +21,15 @@ pub struct Pieces {
     pub origin: Vec<usize>,
 }
 
+impl Pieces {
+    /// The pieces of each of `references` references, increasing.
+    pub fn by_owner(&self, references: usize) -> Vec<Vec<usize>> {
+        let mut pieces = vec![Vec::new(); references];
+        self.owner.iter().enumerate().for_each(|(piece, &owner)| pieces[owner].push(piece));
+        pieces
+    }
+}
+
 /// Gives every part to a reference, and splits those that several share.
 ///
 /// Part k has the Wiener gain g_k(f, t) = W_fk H_kt / sum_j W_fj H_jt, and reference r with the magnitudes R_r the share

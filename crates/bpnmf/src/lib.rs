@@ -38,7 +38,7 @@ pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};
 pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run};
-pub use search::{Discovery, Dispersion, Resolution, Search, SearchStep};
+pub use search::{Discovery, Dispersion, Resolution, Search, SearchStep, TYPICAL_ENTRY};
 pub use synth::{GammaReading, Recipe, Synthetic};
 pub use workers::Workers;
 

@@ -15,15 +15,12 @@ use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{fit, interrupt, text};
 use bpnmf::{Counts, StopReason};
-use bpnmf_audio::{Fault, Levels, Parts, Sound, Stft, notes};
+use bpnmf_audio::{Fault, Levels, Parts, REFINEMENTS, Sound, Stft, notes};
 use output::Separation;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 use stems::Plan;
-
-/// Updates that polish the parts on the full magnitudes.
-const REFINEMENTS: usize = 30;
 
 /// The most levels: above, somebody mistyped.
 const MOST_LEVELS: u32 = 1_000_000;
@@ -50,12 +47,11 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     }
     let plan = Plan::new(args, input::references(args, &mixture)?)?;
     let pool = pool(config.workers.threads())?;
-    let mut magnitudes = pool.install(|| stft.magnitudes(&mixture.samples));
+    let magnitudes = pool.install(|| stft.magnitudes(&mixture.samples));
     let refused =
         |fault: Fault| Failure::sound(bpnmf_audio::Error::Recording { path: args.input.clone(), fault });
     let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), levels).map_err(refused)?;
-    // From here on they are in the units of the counts.
-    magnitudes.iter_mut().for_each(|magnitude| *magnitude = (f64::from(*magnitude) * scale) as f32);
+    let magnitudes = bpnmf_audio::to_units(magnitudes, scale);
     let source = source(args, &counts);
     let counts = config.meet(counts, &args.model, Place { path: &args.input, transposed: false })?;
     folder.check_writable()?;
@@ -81,12 +77,7 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
             source.path
         )));
     }
-    let mut parts = Parts::new(
-        &posterior.dictionary,
-        &posterior.activations,
-        &posterior.inclusion,
-        posterior.components(),
-    );
+    let mut parts = Parts::from(posterior);
     let staging = folder.staged()?;
     let search = chains.fit().discovery.as_ref().map_or(0.0, |discovery| discovery.seconds);
     let mut stages = vec![("read", read), ("search", search), ("sampling", seconds - search)];

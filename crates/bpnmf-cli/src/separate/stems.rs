@@ -46,9 +46,7 @@ impl Stems {
         let Some(pieces) = &self.pieces else {
             return (parts, self.members.clone());
         };
-        let mut members = vec![Vec::new(); self.members.len()];
-        pieces.owner.iter().enumerate().for_each(|(piece, &stem)| members[stem].push(piece));
-        (&pieces.parts, members)
+        (&pieces.parts, pieces.by_owner(self.members.len()))
     }
 }
 
@@ -132,9 +130,7 @@ impl Plan {
                 stems.names = references.iter().map(|reference| reference.name.clone()).collect();
                 stems.members = vec![Vec::new(); references.len()];
                 let magnitudes = |reference: &Reference| {
-                    let mut magnitudes = stft.magnitudes(&reference.sound.samples);
-                    magnitudes.iter_mut().for_each(|m| *m = (f64::from(*m) * scale) as f32);
-                    magnitudes
+                    bpnmf_audio::to_units(stft.magnitudes(&reference.sound.samples), scale)
                 };
                 if *pick == PickName::All {
                     let magnitudes: Vec<Vec<f32>> = references.iter().map(magnitudes).collect();

@@ -31,7 +31,7 @@ use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
 use crate::workers::Workers;
 use model::Model;
-pub use resolution::Dispersion;
+pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
 use view::View;
 

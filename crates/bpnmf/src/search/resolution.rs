@@ -11,8 +11,10 @@ use crate::workers::Workers;
 /// Data whose small entries scatter less than this share of what Poisson counts would are not counts.
 const SMOOTH: f64 = 0.65;
 
-/// The size that a typical entry of smooth data is brought to: known to one part in four.
-const TYPICAL_ENTRY: f64 = 11.0;
+/// What the typical entry of smooth data, sum x^2 / sum x, is brought to. The number of components depends on it: the finer
+/// the levels, the more a model of counts sees of what every part has of its own. At 11 an entry is known to about one
+/// part in four.
+pub const TYPICAL_ENTRY: f64 = 11.0;
 
 /// Small entries are those expected between these; below, a count is nearly always zero, above, misfit of the model
 /// can hide how smooth the data are.
