@@ -18,20 +18,22 @@ fn excess(model: &Model, view: &View, workers: &Workers) -> View {
     let features = model.features;
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
         let mut x = column.to_dense(features);
-        let mean = expected(model, parts);
+        let mean = expected(model, column, parts);
         x.iter_mut().zip(&mean).for_each(|(x, m)| *x = (*x - m - ABOVE * m.sqrt()).max(0.0));
-        Column::dense(x)
+        column.with_values(x)
     });
     View::of(features, columns)
 }
 
-/// The mean of every entry of a column.
-pub(super) fn expected(model: &Model, parts: &[Part]) -> Vec<f64> {
+/// The mean of every entry of a column, zero where it is missing.
+pub(super) fn expected(model: &Model, column: &Column, parts: &[Part]) -> Vec<f64> {
     let mut mean = vec![0.0; model.features];
     for part in parts {
-        let scale = part.mean() / model.rate[part.k];
-        mean.iter_mut().zip(model.shapes(part.k)).for_each(|(m, shape)| *m += scale * shape);
+        let h = part.mean();
+        let entries = model.shapes(part.k).iter().zip(model.rates(part.k));
+        mean.iter_mut().zip(entries).for_each(|(m, (shape, rate))| *m += h / rate * shape);
     }
+    column.missing.iter().for_each(|&f| mean[f as usize] = 0.0);
     mean
 }
 
@@ -75,13 +77,13 @@ pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, worker
 /// Splits the components whose columns fit worst, up to `count` of them, and says how many.
 pub(super) fn split(model: &mut Model, view: &View, count: usize, key: Key, workers: &Workers) -> usize {
     let misfit = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
-        let mean = expected(model, parts);
+        let mean = expected(model, column, parts);
         let entries = column.to_dense(model.features).into_iter().zip(&mean);
         let excess: f64 = entries.map(|(x, &mean)| deviance(x, mean) - expected_deviance(mean)).sum();
         let total: f64 = mean.iter().sum();
         parts
             .iter()
-            .map(|part| (part.k, excess * model.sum[part.k] * part.mean() / total))
+            .map(|part| (part.k, excess * model.sum_in(column, part.k) * part.mean() / total))
             .collect::<Vec<_>>()
     });
     let mut score = vec![0.0; model.components()];
@@ -107,13 +109,15 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
         return;
     }
     let own = columns.iter().map(|&(t, part)| {
-        let mut x = view.columns[t].to_dense(features);
-        let mean = expected(model, &model.parts[t]);
-        let scale = part.mean() / model.rate[k];
-        for ((x, mean), shape) in x.iter_mut().zip(&mean).zip(model.shapes(k)) {
-            *x *= scale * shape / mean.max(1e-300);
+        let column = &view.columns[t];
+        let mut x = column.to_dense(features);
+        let (mean, h) = (expected(model, column, &model.parts[t]), part.mean());
+        for (((x, mean), shape), rate) in x.iter_mut().zip(&mean).zip(model.shapes(k)).zip(model.rates(k)) {
+            if *x > 0.0 {
+                *x *= h / rate * shape / mean.max(1e-300);
+            }
         }
-        Column::dense(x)
+        column.with_values(x)
     });
     let own = View::of(features, own.collect());
     let factors = factorise(&own, 2, 20, key, model.simd, workers);
@@ -137,6 +141,7 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
         let place = if half == 0 {
             model.shape[k * features..(k + 1) * features].copy_from_slice(&shapes);
             model.rate[k] = rate;
+            model.unseen.iter_mut().skip(k * features).take(features).for_each(|unseen| *unseen = 0.0);
             k
         } else {
             model.push(shapes.into_iter(), rate)
