@@ -58,6 +58,12 @@ impl Config {
             let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
             return Err(Failure::Request(sentence));
         }
+        if !(0.0..=1e9).contains(&args.checkpoint_every) {
+            return Err(Failure::Request(format!(
+                "--checkpoint-every is {}: it must be at least 0, the seconds between two checkpoints",
+                args.checkpoint_every
+            )));
+        }
         let prior = prior(args).check()?;
         let (stop, search) = (stop_rule(args)?, search(args)?);
         Ok(Self {

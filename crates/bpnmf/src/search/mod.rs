@@ -134,6 +134,11 @@ impl Found {
     }
 }
 
+/// The counts that sampling works with after a search, if they are not the counts themselves.
+pub(crate) fn counts_after(discovery: &Discovery, counts: &Counts, key: Key) -> Option<Counts> {
+    (discovery.coarsening < 1.0).then(|| resolution::coarsened(counts, discovery.coarsening, key))
+}
+
 /// One search: what all its stages need.
 struct Run<'a> {
     key: Key,
