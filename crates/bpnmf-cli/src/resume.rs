@@ -12,6 +12,7 @@ use std::process::ExitCode;
 pub(crate) fn resume(args: &ResumeArgs) -> Result<ExitCode, Failure> {
     let job = checkpoint::job(&args.folder)?;
     let folder = go_there(&job.directory(), &args.folder)?;
+    job.check_inputs()?;
     let command = Cli::try_parse_from(job.arguments()).map(|cli| cli.command);
     match command {
         Ok(Command::Fit(mut fit)) => {

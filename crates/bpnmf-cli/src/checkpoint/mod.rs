@@ -126,7 +126,6 @@ impl Keeper {
         };
         match start {
             Start::Resumed(job) => {
-                job.check_inputs()?;
                 keeper.remove_unfinished();
                 keeper.job = Some(job.clone());
             }
