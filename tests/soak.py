@@ -201,7 +201,11 @@ def main():
         print(f"{tally.equal} of {tally.kills} equal")
     else:
         end = time.monotonic() + args.seconds
+        told = time.monotonic()
         while time.monotonic() < end:
+            if time.monotonic() > told + 60:
+                print(tally, flush=True)
+                told = time.monotonic()
             trial(program, rng, rng.choice(ENGINES), rng.choice(kinds), rng.choice([1, 1, 2, 3, 5]), tally)
         print(tally)
     sys.exit(0 if tally.jobs > 0 and tally.different == tally.failed == 0 else 1)

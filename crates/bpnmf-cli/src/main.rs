@@ -8,6 +8,7 @@ mod failure;
 mod fit;
 mod folder;
 mod interrupt;
+mod memory;
 mod progress;
 mod resume;
 mod score;

@@ -27,7 +27,7 @@ use std::time::Instant;
 
 pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
-    config.held_out = args.held_out;
+    (config.held_out, config.force) = (args.held_out, args.force);
     Claim::check_free(&args.out)?;
     start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;

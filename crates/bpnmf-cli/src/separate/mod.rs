@@ -35,6 +35,7 @@ pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, F
 /// Separates, and shows the result to whoever watches if `page`.
 pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
+    config.force = args.force;
     Plan::check(args)?;
     let levels = levels(args)?;
     Claim::check_free(&args.out)?;
