@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("BPNMF_DATA", ROOT.parent / "shared" / "data"))
 # No search: where all the time goes to iterations, checkpoints weigh most.
 CELLS = ["--preset", "paper", "--engine", "gibbs", "-k", "30", "--init", "scaled"]
-TOLD = re.compile(r"checkpoint of chain \d+ after iteration \d+: ([\d.]+) MB in ([\d.]+) s")
+TOLD = re.compile(r"checkpoint of chain \d+ [a-z ]+\d*: ([\d.]+) MB in ([\d.]+) s")
 
 
 def run(program, words, every):

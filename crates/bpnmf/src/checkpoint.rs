@@ -1,6 +1,6 @@
 //! What a run needs to go on as if it had never stopped, as bytes and back. Knows nothing of files.
 
-mod bytes;
+pub(crate) mod bytes;
 
 use crate::counts::Counts;
 use crate::diagnose::PROBES;
@@ -12,25 +12,34 @@ use crate::infer::state::{Averages, Variational};
 use crate::infer::{Engine, State, Tiers};
 use crate::prior::Prior;
 use crate::run::{RunOptions, StopReason, TraceRow};
-use crate::search::{Discovery, Dispersion, Resolution};
+use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
 use bytes::{Reader, Writer};
 use std::io;
 
-/// Where a run stands after an iteration. [`Self::write`] keeps it, [`Checkpoint::read`] brings it back.
+/// Where a run stands after an iteration, or after a stage of its search. [`Self::write`] keeps it, [`Checkpoint::read`]
+/// brings it back.
 #[derive(Debug, Clone, Copy)]
 pub struct Standing<'a> {
     pub(crate) engine: &'static str,
     pub(crate) seed: u64,
-    pub(crate) discovery: Option<&'a Discovery>,
-    pub(crate) trace: &'a [TraceRow],
-    pub(crate) state: &'a State,
+    pub(crate) at: At<'a>,
     pub(crate) ended: Option<StopReason>,
 }
 
+/// What there is of a run so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum At<'a> {
+    Search(&'a Stage<'a>),
+    Iteration { discovery: Option<&'a Discovery>, trace: &'a [TraceRow], state: &'a State },
+}
+
 impl Standing<'_> {
-    /// Iterations done.
+    /// Iterations done; 0 in a search.
     pub fn iteration(&self) -> usize {
-        self.trace.len()
+        match self.at {
+            At::Search(_) => 0,
+            At::Iteration { trace, .. } => trace.len(),
+        }
     }
 
     /// Why the run ends here; `None` if it goes on.
@@ -39,29 +48,43 @@ impl Standing<'_> {
     }
 
     /// Writes all that [`crate::run_from`] needs: at most about 28 K T + 24 K F + 200 n bytes for K slots, T columns, F
-    /// features and n iterations. It reads what is there and needs no memory of its own.
+    /// features and n iterations; in a search 32 K T + 16 K F. It reads what is there and needs no memory of its own.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut out = Writer::new(out);
         out.text(self.engine)?;
         out.u64(self.seed)?;
-        out.some(self.discovery.is_some())?;
-        if let Some(discovery) = self.discovery {
-            write_discovery(&mut out, discovery)?;
+        match self.at {
+            At::Search(stage) => {
+                out.some(false)?;
+                stage.write(&mut out)
+            }
+            At::Iteration { discovery, trace, state } => {
+                out.some(true)?;
+                out.some(discovery.is_some())?;
+                if let Some(discovery) = discovery {
+                    write_discovery(&mut out, discovery)?;
+                }
+                out.length(trace.len())?;
+                trace.iter().try_for_each(|row| write_row(&mut out, row))?;
+                write_state(&mut out, state)
+            }
         }
-        out.length(self.trace.len())?;
-        self.trace.iter().try_for_each(|row| write_row(&mut out, row))?;
-        write_state(&mut out, self.state)
     }
 }
 
 /// A run that was stopped, ready to go on with [`crate::run_from`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Checkpoint {
     engine: String,
     seed: u64,
-    pub(crate) discovery: Option<Discovery>,
-    pub(crate) trace: Vec<TraceRow>,
-    pub(crate) state: State,
+    pub(crate) past: Past,
+}
+
+/// What there was of it.
+#[derive(Debug, Clone)]
+pub(crate) enum Past {
+    Search(Journal),
+    Iterations { discovery: Option<Discovery>, trace: Vec<TraceRow>, state: Box<State> },
 }
 
 impl Checkpoint {
@@ -70,21 +93,28 @@ impl Checkpoint {
         let mut from = Reader::new(bytes);
         let engine = from.text()?;
         let seed = from.u64()?;
-        let discovery = from.some()?.then(|| read_discovery(&mut from)).transpose()?;
-        // The length is not to be trusted: rows come one by one.
-        let rows = from.length()?;
-        let mut trace = Vec::new();
-        for _ in 0..rows {
-            trace.push(read_row(&mut from)?);
-        }
-        let state = read_state(&mut from)?;
+        let past = if from.some()? {
+            let discovery = from.some()?.then(|| read_discovery(&mut from)).transpose()?;
+            // The length is not to be trusted: rows come one by one.
+            let rows = from.length()?;
+            let mut trace = Vec::new();
+            for _ in 0..rows {
+                trace.push(read_row(&mut from)?);
+            }
+            Past::Iterations { discovery, trace, state: Box::new(read_state(&mut from)?) }
+        } else {
+            Past::Search(Journal::read(&mut from)?)
+        };
         from.end()?;
-        Ok(Self { engine, seed, discovery, trace, state })
+        Ok(Self { engine, seed, past })
     }
 
-    /// Iterations done.
+    /// Iterations done; 0 in a search.
     pub fn iteration(&self) -> usize {
-        self.trace.len()
+        match &self.past {
+            Past::Search(_) => 0,
+            Past::Iterations { trace, .. } => trace.len(),
+        }
     }
 
     /// Errors unless it is of a run like this one.
@@ -101,8 +131,13 @@ impl Checkpoint {
         if self.seed != options.seed {
             return bad(format!("its seed is {}, not {}", self.seed, options.seed));
         }
-        let State { dictionary, activations, .. } = &self.state;
-        let shape = (dictionary.features(), activations.observations());
+        let searches = options.search.is_some() && counts.nonzeros() > 0;
+        let (discovery, trace, state) = match &self.past {
+            Past::Search(_) if !searches => return bad("it is in a search, and the run has none".to_owned()),
+            Past::Search(journal) => return journal.check(counts.features(), counts.observations()),
+            Past::Iterations { discovery, trace, state } => (discovery, trace, state),
+        };
+        let shape = (state.dictionary.features(), state.activations.observations());
         if shape != (counts.features(), counts.observations()) {
             return bad(format!(
                 "it is of {} features x {} observations, not of {} x {}",
@@ -112,13 +147,13 @@ impl Checkpoint {
                 counts.observations()
             ));
         }
-        if self.trace.is_empty() || self.trace.len() > options.iterations {
-            return bad(format!("it has {} of {} iterations", self.trace.len(), options.iterations));
+        if trace.is_empty() || trace.len() > options.iterations {
+            return bad(format!("it has {} of {} iterations", trace.len(), options.iterations));
         }
-        if self.state.iteration as usize != self.trace.len() {
-            return bad(format!("{} rows for {} iterations", self.trace.len(), self.state.iteration));
+        if state.iteration as usize != trace.len() {
+            return bad(format!("{} rows for {} iterations", trace.len(), state.iteration));
         }
-        if self.discovery.is_some() != (options.search.is_some() && counts.nonzeros() > 0) {
+        if discovery.is_some() != searches {
             return bad("one of it and the run began with a search, the other did not".to_owned());
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The one loop: engine, stop rule, trace, observers. It knows nothing of files or terminals.
 
-use crate::checkpoint::{Checkpoint, Standing};
+use crate::checkpoint::{At, Checkpoint, Past, Standing};
 use crate::counts::Counts;
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
@@ -8,7 +8,7 @@ use crate::infer::{Batch, Engine, State, Tiers};
 use crate::posterior::{Counting, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
-use crate::search::{self, Discovery, Search, SearchStep};
+use crate::search::{self, Discovery, Search, SearchStep, Stage, Watch};
 use crate::workers::Workers;
 use std::time::Instant;
 
@@ -99,8 +99,9 @@ pub trait Observer {
         true
     }
 
-    /// Called after every iteration, after [`Self::step`]: the place to keep a checkpoint. `false` ends the run. Not
-    /// called when a search was ended early: such a run cannot go on as if nothing had happened.
+    /// Called after every iteration, after [`Self::step`], and after every stage of a search: the place to keep a
+    /// checkpoint. `false` ends the run. Not called after a search that was ended early: such a run cannot go on as if
+    /// nothing had happened.
     fn stands(&mut self, standing: &Standing<'_>) -> bool {
         let _ = standing;
         true
@@ -214,25 +215,30 @@ pub fn run_from(
     let key = Key::new(options.seed);
     let start = Instant::now();
     let mut interrupted = false;
-    let (discovery, coarse, mut state, mut trace) = match checkpoint {
-        Some(checkpoint) => {
-            checkpoint.check(engine, counts, options)?;
-            let Checkpoint { discovery, state, trace, .. } = checkpoint;
+    if let Some(checkpoint) = &checkpoint {
+        checkpoint.check(engine, counts, options)?;
+    }
+    let (discovery, coarse, mut state, mut trace) = match checkpoint.map(|checkpoint| checkpoint.past) {
+        Some(Past::Iterations { discovery, trace, state }) => {
             let coarse =
                 discovery.as_ref().and_then(|discovery| search::counts_after(discovery, counts, key));
-            (discovery, coarse, state, trace)
+            (discovery, coarse, *state, trace)
         }
-        None => {
+        begun => {
+            let past = match begun {
+                Some(Past::Search(journal)) => Some(journal),
+                _ => None,
+            };
             let found = match &options.search {
                 Some(search) => {
                     search.check(counts.features())?;
-                    let mut watch = |step: &SearchStep| {
-                        interrupted |= !observer.search(step);
-                        !interrupted
-                    };
-                    (counts.nonzeros() > 0)
-                        .then(|| search.run(counts, prior, key, workers, &mut watch))
-                        .transpose()?
+                    let (name, seed) = (engine.name(), options.seed);
+                    let mut searching = Searching { engine: name, seed, observer, stopped: false };
+                    let found = (counts.nonzeros() > 0)
+                        .then(|| search.run_from(past, counts, prior, key, workers, &mut searching))
+                        .transpose()?;
+                    interrupted = searching.stopped;
+                    found
                 }
                 None => None,
             };
@@ -294,9 +300,7 @@ pub fn run_from(
         let standing = Standing {
             engine: engine.name(),
             seed: options.seed,
-            discovery: discovery.as_ref(),
-            trace: &trace,
-            state: &state,
+            at: At::Iteration { discovery: discovery.as_ref(), trace: &trace, state: &state },
             ended,
         };
         if !interrupted && !observer.stands(&standing) {
@@ -321,4 +325,26 @@ pub fn run_from(
         seconds: before + start.elapsed().as_secs_f64(),
         state,
     })
+}
+
+/// Shows a search to an observer.
+struct Searching<'a> {
+    engine: &'static str,
+    seed: u64,
+    observer: &'a mut dyn Observer,
+    stopped: bool,
+}
+
+impl Watch for Searching<'_> {
+    fn step(&mut self, step: &SearchStep) -> bool {
+        self.stopped |= !self.observer.search(step);
+        !self.stopped
+    }
+
+    fn stands(&mut self, stage: &Stage<'_>) -> bool {
+        let ended = stage.stopped.then_some(StopReason::Interrupted);
+        let standing = Standing { engine: self.engine, seed: self.seed, at: At::Search(stage), ended };
+        self.stopped |= !self.observer.stands(&standing);
+        !self.stopped
+    }
 }

@@ -41,7 +41,7 @@ impl fmt::Display for Unusable {
 /// What a file holds.
 pub(super) struct Saved {
     pub(super) job: Job,
-    /// `None` for a run that has not done an iteration.
+    /// `None` for a run that has just begun.
     pub(super) checkpoint: Option<Checkpoint>,
 }
 

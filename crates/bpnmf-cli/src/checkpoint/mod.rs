@@ -1,7 +1,8 @@
 //! Checkpoints of a run, in the folder of its results: when they are written, and how a run goes on from them.
 //!
 //! Every chain has a file of its own and the one before it: chains are independent, so their files need not be of the same
-//! moment. A chain without a file, or with one of no iteration, starts from the beginning; that gives the same bits.
+//! moment. A chain without a file, or with one that says nothing but the job, starts from the beginning; that gives the
+//! same bits.
 
 mod file;
 mod hash;
@@ -162,7 +163,7 @@ impl Keeper {
                 if let Some(why) = why {
                     let from = match &found {
                         Ok(Some(found)) => {
-                            format!("going on from the one before, iteration {}", found.iteration())
+                            format!("going on from the one before, {}", place(found.iteration()))
                         }
                         _ => format!("chain {} starts again", chain + 1),
                     };
@@ -174,7 +175,7 @@ impl Keeper {
             }
         };
         if let Some(found) = &found {
-            self.say(&format!("chain {} goes on after iteration {}", chain + 1, found.iteration()));
+            self.say(&format!("chain {} goes on {}", chain + 1, place(found.iteration())));
         }
         found
     }
@@ -255,9 +256,9 @@ impl Keeper {
         let bytes = file::write(&path, &temporary, Some(&before), job, standing)?;
         if let Some(standing) = standing {
             self.say(&format!(
-                "checkpoint of chain {} after iteration {}: {:.3} MB in {:.4} s",
+                "checkpoint of chain {} {}: {:.3} MB in {:.4} s",
                 chain + 1,
-                standing.iteration(),
+                place(standing.iteration()),
                 bytes as f64 * 1e-6,
                 start.elapsed().as_secs_f64()
             ));
@@ -328,6 +329,11 @@ impl ChainKeeper<'_> {
         self.wait = wait(keeper.every, begin.elapsed());
         true
     }
+}
+
+/// Where a chain is.
+fn place(iteration: usize) -> String {
+    if iteration == 0 { "in its search".to_owned() } else { format!("after iteration {iteration}") }
 }
 
 /// The time to the next one when the last one took `took`.

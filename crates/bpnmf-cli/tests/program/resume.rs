@@ -29,8 +29,10 @@ fn until(what: &str, done: impl Fn() -> bool) {
 fn kill_after_checkpoints(bench: &Bench, arguments: &str) {
     let mut child = begin(bench, &format!("{arguments} --out out --checkpoint-every 0.01 -v"));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let told = (0..3).map(|_| lines.next().expect("a line a checkpoint").unwrap()).last().unwrap();
-    assert!(told.starts_with("checkpoint of chain "), "{told}");
+    let after =
+        |line: &String| line.starts_with("checkpoint of chain ") && line.contains(" after iteration ");
+    let told = lines.by_ref().map(Result::unwrap).filter(after).nth(2);
+    assert!(told.is_some(), "{arguments}: over before three checkpoints");
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().code(), None, "killed");
     assert!(!exists(&bench.path("out/model.npz")) && !exists(&bench.path("out/summary.json")));
@@ -105,17 +107,36 @@ fn a_killed_separation_goes_on_with_the_same_sounds() {
 }
 
 #[test]
-fn a_run_that_was_killed_in_its_search_starts_again_by_itself() {
+fn a_run_that_was_stopped_in_its_search_goes_on_there_with_the_same_bytes() {
     let bench = Bench::new();
     bench.ok("synth --seed 1 --features 40 --observations 300 --out data");
     let job = "fit data/X.npy -n 12 --seed 4";
     bench.ok(&format!("{job} --out whole"));
+    // With checkpoints in the search, and before the first of them: then it starts again by itself.
+    for (every, goes_on) in [("0.001", true), ("1000", false)] {
+        for stages in [1, 4] {
+            let mut child =
+                begin(&bench, &format!("{job} --out out --json-progress --checkpoint-every {every}"));
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            assert!((0..stages).all(|_| lines.next().unwrap().unwrap().contains("\"search\"")));
+            let newest = bench.path("out/checkpoint/chain-1.before.bin");
+            until("a checkpoint", || !goes_on || exists(&newest));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let told = resume_and_compare(&bench, "-v");
+            assert_eq!(told.starts_with("chain 1 goes on in its search\n"), goes_on, "{told}");
+            fs::remove_dir_all(bench.path("out")).unwrap();
+        }
+    }
+    // An interrupt keeps the stage that it ended.
     let mut child = begin(&bench, &format!("{job} --out out --json-progress"));
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().contains("search"));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    resume_and_compare(&bench, "");
+    lines.next().unwrap().unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    let told = resume_and_compare(&bench, "-v");
+    assert!(told.starts_with("chain 1 goes on in its search\n"), "{told}");
 }
 
 #[test]
@@ -169,7 +190,7 @@ fn a_damaged_checkpoint_falls_back_to_the_one_before_and_says_so() {
     assert!(
         told.starts_with(
             "warning: out/checkpoint/chain-1.bin is damaged (its checksum is wrong): going on from the one before, \
-             iteration "
+             after iteration "
         ),
         "{told}"
     );

@@ -4,7 +4,7 @@ use crate::error::Error;
 use std::io::{self, Write};
 
 /// What is wrong with bytes that are no checkpoint.
-pub(super) fn bad(reason: &str) -> Error {
+pub(crate) fn bad(reason: &str) -> Error {
     Error::BadCheckpoint { reason: reason.to_owned() }
 }
 
@@ -12,57 +12,57 @@ pub(super) fn bad(reason: &str) -> Error {
 const CHUNK: usize = 1024;
 
 /// Writes numbers.
-pub(super) struct Writer<'a> {
+pub(crate) struct Writer<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(out: &'a mut dyn Write) -> Self {
+    pub(crate) fn new(out: &'a mut dyn Write) -> Self {
         Self { out, buffer: Vec::with_capacity(8 * CHUNK) }
     }
 
-    pub(super) fn u64(&mut self, value: u64) -> io::Result<()> {
+    pub(crate) fn u64(&mut self, value: u64) -> io::Result<()> {
         self.out.write_all(&value.to_le_bytes())
     }
 
-    pub(super) fn f64(&mut self, value: f64) -> io::Result<()> {
+    pub(crate) fn f64(&mut self, value: f64) -> io::Result<()> {
         self.u64(value.to_bits())
     }
 
-    pub(super) fn length(&mut self, value: usize) -> io::Result<()> {
+    pub(crate) fn length(&mut self, value: usize) -> io::Result<()> {
         self.u64(value as u64)
     }
 
     /// Whether something follows.
-    pub(super) fn some(&mut self, value: bool) -> io::Result<()> {
+    pub(crate) fn some(&mut self, value: bool) -> io::Result<()> {
         self.out.write_all(&[u8::from(value)])
     }
 
-    pub(super) fn option(&mut self, value: Option<f64>) -> io::Result<()> {
+    pub(crate) fn option(&mut self, value: Option<f64>) -> io::Result<()> {
         self.some(value.is_some())?;
         self.f64(value.unwrap_or(0.0))
     }
 
-    pub(super) fn text(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.length(text.len())?;
         self.out.write_all(text.as_bytes())
     }
 
-    pub(super) fn f64s(&mut self, values: &[f64]) -> io::Result<()> {
+    pub(crate) fn f64s(&mut self, values: &[f64]) -> io::Result<()> {
         self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
     }
 
-    pub(super) fn f32s(&mut self, values: &[f32]) -> io::Result<()> {
+    pub(crate) fn f32s(&mut self, values: &[f32]) -> io::Result<()> {
         self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
     }
 
-    pub(super) fn u16s(&mut self, values: &[u16]) -> io::Result<()> {
+    pub(crate) fn u16s(&mut self, values: &[u16]) -> io::Result<()> {
         self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
     }
 
     /// Values most of which may be zero: of every 64 first a bit each, then those that are not.
-    pub(super) fn sparse(&mut self, values: &[f32]) -> io::Result<()> {
+    pub(crate) fn sparse(&mut self, values: &[f32]) -> io::Result<()> {
         for chunk in values.chunks(64) {
             let bits = chunk
                 .iter()
@@ -89,12 +89,12 @@ impl<'a> Writer<'a> {
 }
 
 /// Reads them back.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
@@ -109,29 +109,29 @@ impl<'a> Reader<'a> {
     }
 
     /// `rows` times `columns`, if that many things of `size` bytes can still follow.
-    pub(super) fn room(&self, rows: usize, columns: usize, size: usize) -> Result<usize, Error> {
+    pub(crate) fn room(&self, rows: usize, columns: usize, size: usize) -> Result<usize, Error> {
         let number = rows.checked_mul(columns);
         let fits = number.and_then(|n| n.checked_mul(size)).is_some_and(|bytes| bytes <= self.bytes.len());
         number.filter(|_| fits).ok_or_else(|| bad("it ends too early"))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Error> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Error> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn f64(&mut self) -> Result<f64, Error> {
+    pub(crate) fn f64(&mut self) -> Result<f64, Error> {
         Ok(f64::from_bits(self.u64()?))
     }
 
-    pub(super) fn f32(&mut self) -> Result<f32, Error> {
+    pub(crate) fn f32(&mut self) -> Result<f32, Error> {
         Ok(f32::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn length(&mut self) -> Result<usize, Error> {
+    pub(crate) fn length(&mut self) -> Result<usize, Error> {
         usize::try_from(self.u64()?).map_err(|_| bad("a length that no memory has"))
     }
 
-    pub(super) fn some(&mut self) -> Result<bool, Error> {
+    pub(crate) fn some(&mut self) -> Result<bool, Error> {
         match self.array()? {
             [0] => Ok(false),
             [1] => Ok(true),
@@ -139,30 +139,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn option(&mut self) -> Result<Option<f64>, Error> {
+    pub(crate) fn option(&mut self) -> Result<Option<f64>, Error> {
         let (some, value) = (self.some()?, self.f64()?);
         Ok(some.then_some(value))
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Error> {
+    pub(crate) fn text(&mut self) -> Result<String, Error> {
         let length = self.length()?;
         let text = std::str::from_utf8(self.take(length)?).map_err(|_| bad("a name that is no text"))?;
         Ok(text.to_owned())
     }
 
-    pub(super) fn f64s(&mut self, length: usize) -> Result<Vec<f64>, Error> {
+    pub(crate) fn f64s(&mut self, length: usize) -> Result<Vec<f64>, Error> {
         let bytes = self.take(self.room(length, 1, 8)? * 8)?;
         Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight"))).collect())
     }
 
-    pub(super) fn f32s(&mut self, length: usize) -> Result<Vec<f32>, Error> {
+    pub(crate) fn f32s(&mut self, length: usize) -> Result<Vec<f32>, Error> {
         self.room(length, 1, 4)?;
         let mut values = vec![0.0; length];
         self.fill_f32s(&mut values)?;
         Ok(values)
     }
 
-    pub(super) fn fill_f32s(&mut self, values: &mut [f32]) -> Result<(), Error> {
+    pub(crate) fn fill_f32s(&mut self, values: &mut [f32]) -> Result<(), Error> {
         let bytes = self.take(4 * values.len())?;
         for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(4)) {
             *value = f32::from_le_bytes(bytes.try_into().expect("four"));
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    pub(super) fn fill_u16s(&mut self, values: &mut [u16]) -> Result<(), Error> {
+    pub(crate) fn fill_u16s(&mut self, values: &mut [u16]) -> Result<(), Error> {
         let bytes = self.take(2 * values.len())?;
         for (value, bytes) in values.iter_mut().zip(bytes.chunks_exact(2)) {
             *value = u16::from_le_bytes(bytes.try_into().expect("two"));
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    pub(super) fn sparse(&mut self, length: usize) -> Result<Vec<f32>, Error> {
+    pub(crate) fn sparse(&mut self, length: usize) -> Result<Vec<f32>, Error> {
         self.room(length.div_ceil(64), 1, 8)?;
         let mut values = vec![0.0f32; length];
         for chunk in values.chunks_mut(64) {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Errors if anything is left.
-    pub(super) fn end(&self) -> Result<(), Error> {
+    pub(crate) fn end(&self) -> Result<(), Error> {
         if self.bytes.is_empty() { Ok(()) } else { Err(bad("something follows after its end")) }
     }
 }

@@ -144,3 +144,62 @@ fn a_checkpoint_of_another_run_is_refused_and_broken_bytes_are_an_error() {
         let _ = Checkpoint::read(&broken);
     }
 }
+
+/// Keeps the bytes of one stage of the search, and ends the run there if asked.
+struct KeepStage {
+    at: usize,
+    ends: bool,
+    seen: usize,
+    bytes: Vec<u8>,
+}
+
+impl Observer for KeepStage {
+    fn step(&mut self, _: &TraceRow) -> bool {
+        true
+    }
+
+    fn stands(&mut self, standing: &Standing<'_>) -> bool {
+        if standing.iteration() > 0 {
+            return true;
+        }
+        self.seen += 1;
+        if self.seen == self.at {
+            standing.write(&mut self.bytes).unwrap();
+        }
+        !(self.ends && self.seen == self.at)
+    }
+}
+
+#[test]
+fn a_search_that_goes_on_from_any_stage_finds_the_same_in_every_bit() {
+    let prior = Prior { components: 8, ..Default::default() }.check().unwrap();
+    let smooth: Vec<f64> =
+        (0..25 * 70).map(|i| (40.0 + 30.0 * f64::from(i % 25 * (i / 25) % 7)).floor()).collect();
+    let smooth = Counts::from_dense(25, 70, smooth).unwrap();
+    for counts in [counts(true), smooth] {
+        let engine = Gibbs { burn_in: 2, ..Default::default() };
+        let search = Some(Search::default());
+        let options = RunOptions { iterations: 4, seed: 5, search, ..Default::default() };
+        let (one, two) = (Workers::serial(), Workers::new(2).unwrap());
+        let mut all = KeepStage { at: 0, ends: false, seen: 0, bytes: Vec::new() };
+        let unbroken = timeless(run(&engine, &counts, &prior, &options, &one, &mut all).unwrap());
+        assert!(all.seen > 6, "{} stages", all.seen);
+        for at in 1..=all.seen {
+            let mut keep = KeepStage { at, ends: at % 2 == 0, seen: 0, bytes: Vec::new() };
+            run(&engine, &counts, &prior, &options, &two, &mut keep).unwrap();
+            let checkpoint = Checkpoint::read(&keep.bytes).unwrap();
+            let nobody = &mut |_: &TraceRow| true;
+            let resumed =
+                run_from(Some(checkpoint), &engine, &counts, &prior, &options, &one, nobody).unwrap();
+            let resumed = timeless(resumed);
+            assert_eq!(resumed.discovery, unbroken.discovery, "from stage {at}");
+            assert_eq!(resumed.trace, unbroken.trace, "from stage {at}");
+            assert_eq!(resumed.posterior, unbroken.posterior, "from stage {at}");
+        }
+        let mut keep = KeepStage { at: 1, ends: true, seen: 0, bytes: Vec::new() };
+        run(&engine, &counts, &prior, &options, &two, &mut keep).unwrap();
+        for length in (0..keep.bytes.len()).step_by(53) {
+            assert!(Checkpoint::read(&keep.bytes[..length]).is_err(), "cut to {length} bytes");
+        }
+    }
+}
