@@ -144,6 +144,22 @@ impl Keeper {
         Ok(keeper)
     }
 
+    /// For a run that keeps none.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        let nowhere = PathBuf::new();
+        Self {
+            folder: nowhere.clone(),
+            out: nowhere,
+            job: None,
+            every: Duration::ZERO,
+            chains: 1,
+            verbose: false,
+            fresh: true,
+            failure: Mutex::new(None),
+        }
+    }
+
     /// Where a chain, counted from 0, goes on; `None` for its beginning.
     pub(crate) fn load(&self, chain: usize) -> Option<Checkpoint> {
         if self.fresh {
