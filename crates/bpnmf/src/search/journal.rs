@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::kernel::Simd;
 use crate::prior::Prior;
 use std::io;
+use std::sync::OnceLock;
 
 /// A search that was stopped.
 #[derive(Debug, Clone)]
@@ -71,7 +72,8 @@ impl Stage<'_> {
     pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
         out.length(self.verdicts.len())?;
         self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
-        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, parts } = self.model;
+        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, turned: _, parts } =
+            self.model;
         let Prior { a, b, c, d, a0, b0, components } = prior.get();
         [a, b, c, d, a0, b0].into_iter().try_for_each(|number| out.f64(number))?;
         out.length(components)?;
@@ -134,7 +136,9 @@ impl Journal {
         }
         let prior = prior.check()?;
         // The instructions are those of whoever goes on.
-        let model = Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, parts };
+        let turned = OnceLock::new();
+        let model =
+            Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, turned, parts };
         Ok(Self { verdicts, model })
     }
 }
