@@ -33,7 +33,7 @@ pub use chains::{Chains, Convergence, chain_seed, run_chains};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
-pub use infer::{Batch, Engine, Gibbs, Info, Init, Ssmf, State, Tiers};
+pub use infer::{Basis, Batch, Engine, Gibbs, Info, Init, ProjectOptions, Projection, Ssmf, State, Tiers};
 pub use kernel::Simd;
 pub use plan::{EngineKind, Plan, Preset, Settings};
 pub use posterior::Posterior;
