@@ -110,7 +110,7 @@ impl Default for Plan {
 /// A plan that can run.
 pub struct Settings {
     /// The engine.
-    pub engine: Box<dyn Engine>,
+    pub engine: Box<dyn Engine + Send>,
     /// The prior.
     pub prior: CheckedPrior,
     /// The rest.
@@ -196,7 +196,7 @@ impl Plan {
     }
 
     /// The engine itself.
-    pub fn engine_of(&self, kind: EngineKind) -> Result<Box<dyn Engine>, Error> {
+    pub fn engine_of(&self, kind: EngineKind) -> Result<Box<dyn Engine + Send>, Error> {
         if kind == EngineKind::Ssmf {
             return Ok(Box::new(Ssmf { init: self.init, ..self.ssmf }));
         }

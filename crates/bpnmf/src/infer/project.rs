@@ -389,8 +389,10 @@ mod tests {
         }
         assert!(far * 20 < sites, "{far} of {sites} sites are further than two standard deviations off");
         assert!(squares < 0.5 * f64::from(sites as u32), "{}", squares / f64::from(sites as u32));
-        let mean: f64 = projection.log_likelihood.iter().sum();
-        assert!((mean / fit.posterior.log_likelihood - 1.0).abs() < 0.05, "{mean}");
+        // At the mean of the activations the counts are likelier than they are on the average over the draws.
+        let at_mean: f64 = projection.log_likelihood.iter().sum();
+        let over_draws = fit.posterior.log_likelihood;
+        assert!(at_mean > over_draws && at_mean < 0.8 * over_draws, "{at_mean} {over_draws}");
     }
 
     #[test]
