@@ -50,9 +50,10 @@ macro_rules! by_type {
 /// The entries of a matrix, row after row.
 fn matrix<T: Number>(array: &Bound<'_, PyUntypedArray>) -> Option<Vec<f64>> {
     let array = array.cast::<PyArray2<T>>().ok()?.readonly();
+    // A slice is in the order of the memory, which may be column after column.
     Some(match array.as_slice() {
-        Ok(values) => values.iter().map(|value| value.wide()).collect(),
-        Err(_) => array.as_array().iter().map(|value| value.wide()).collect(),
+        Ok(values) if array.is_c_contiguous() => values.iter().map(|value| value.wide()).collect(),
+        _ => array.as_array().iter().map(|value| value.wide()).collect(),
     })
 }
 

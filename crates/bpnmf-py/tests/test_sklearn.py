@@ -22,7 +22,7 @@ def checks():
         yield pytest.param(estimator, check, id=getattr(check, "func", check).__name__)
 
 
-@pytest.mark.parametrize("estimator, check", checks())
+@pytest.mark.parametrize("estimator, check", list(checks()))
 def test_scikit_learns_checks_pass(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

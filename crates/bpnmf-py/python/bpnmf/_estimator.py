@@ -353,7 +353,7 @@ class BetaProcessNMF(Base):
 
     @property
     def _n_features_out(self) -> int:
-        return self.components_.shape[0]
+        return int(self.components_.shape[0])
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "components_"):
