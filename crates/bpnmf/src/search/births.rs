@@ -3,7 +3,7 @@
 use super::model::{Model, Part, insert};
 use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
-use super::view::{Column, View};
+use super::view::View;
 use crate::random::Key;
 use crate::workers::Workers;
 
@@ -17,10 +17,7 @@ pub(super) const BROOD: usize = 8;
 fn excess(model: &Model, view: &View, workers: &Workers) -> View {
     let features = model.features;
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
-        let mut x = column.to_dense(features);
-        let mean = expected(model, parts);
-        x.iter_mut().zip(&mean).for_each(|(x, m)| *x = (*x - m - ABOVE * m.sqrt()).max(0.0));
-        Column::dense(x)
+        column.mapped(&expected(model, parts), |x, mean| (x - mean - ABOVE * mean.sqrt()).max(0.0))
     });
     View::of(features, columns)
 }
@@ -107,13 +104,12 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
         return;
     }
     let own = columns.iter().map(|&(t, part)| {
-        let mut x = view.columns[t].to_dense(features);
-        let mean = expected(model, &model.parts[t]);
+        let mut shares = expected(model, &model.parts[t]);
         let scale = part.mean() / model.rate[k];
-        for ((x, mean), shape) in x.iter_mut().zip(&mean).zip(model.shapes(k)) {
-            *x *= scale * shape / mean.max(1e-300);
+        for (share, shape) in shares.iter_mut().zip(model.shapes(k)) {
+            *share = scale * shape / share.max(1e-300);
         }
-        Column::dense(x)
+        view.columns[t].mapped(&shares, |x, share| x * share)
     });
     let own = View::of(features, own.collect());
     let factors = factorise(&own, 2, 20, key, model.simd, workers);

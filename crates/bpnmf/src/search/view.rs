@@ -48,6 +48,18 @@ impl Column {
         }
     }
 
+    /// The column whose entries are `entry(x, row)`, not negative and 0 where x is; held the same way.
+    pub(super) fn mapped(&self, row: &[f64], entry: impl Fn(f64, f64) -> f64) -> Self {
+        let mut buffer = Vec::new();
+        let row = self.gather(row, &mut buffer);
+        let entries = self.x.iter().zip(row).map(|(&x, &row)| entry(x, row));
+        if self.at.is_empty() {
+            return Self::dense(entries.collect());
+        }
+        let (at, x) = self.at.iter().zip(entries).filter(|(_, x)| *x > 0.0).unzip();
+        Self::new(at, x)
+    }
+
     /// All features of the column.
     pub(super) fn to_dense(&self, features: usize) -> Vec<f64> {
         let mut out = vec![0.0; features];
