@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -294,6 +295,28 @@ def test_verbose_prints_to_stderr_and_only_there(counts, capsys):
     out, err = capsys.readouterr()
     assert out == "" and "4 parts" in err.splitlines()[-1]
     BetaProcessNMF(random_state=0).fit(counts)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_has_one_line_that_is_updated(counts, monkeypatch, capsys):
+    shown = []
+
+    class Handle:
+        def update(self, content, raw):
+            shown[-1] = content["text/plain"]
+
+    def display(content, raw, display_id):
+        shown.append(content["text/plain"])
+        return Handle()
+
+    notebook = types.ModuleType("IPython")
+    notebook.get_ipython = lambda: types.SimpleNamespace(kernel=None)
+    notebook.display = types.ModuleType("IPython.display")
+    notebook.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook.display)
+    BetaProcessNMF(random_state=0, verbose=1).fit(counts)
+    assert len(shown) == 1 and "4 parts" in shown[0]
     assert capsys.readouterr() == ("", "")
 
 

@@ -29,6 +29,12 @@ def test_scikit_learns_checks_pass(estimator, check):
         check(estimator)
 
 
+def test_an_estimator_that_takes_nan_says_so():
+    tags = BetaProcessNMF(missing="nan").__sklearn_tags__()
+    assert tags.input_tags.allow_nan and tags.input_tags.sparse and tags.input_tags.positive_only
+    assert not BetaProcessNMF().__sklearn_tags__().input_tags.allow_nan
+
+
 def test_a_pipeline_a_grid_and_a_clone_work(counts):
     pipeline = make_pipeline(FunctionTransformer(lambda X: X), BetaProcessNMF(random_state=0, max_iter=20))
     assert pipeline.fit_transform(counts).shape[0] == len(counts)

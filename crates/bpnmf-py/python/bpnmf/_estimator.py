@@ -219,7 +219,7 @@ class BetaProcessNMF(Base):
         self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int] | None = None
     ) -> Self:
         """Fits; `guess` is (rate, window) if the counts are a spectrogram."""
-        progress = Progress(wishes["iterations"], wishes["chains"]) if self.verbose else None
+        progress = Progress(wishes["chains"]) if self.verbose else None
         found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
         if found is not None:
             self._keep(found, wishes["seed"])

@@ -16,8 +16,7 @@ def _in_notebook() -> bool:
 class Progress:
     """One line on stderr: updated on a terminal and in a notebook, now and then a new one elsewhere."""
 
-    def __init__(self, iterations: int | None, chains: int) -> None:
-        self._iterations = iterations
+    def __init__(self, chains: int) -> None:
         self._parts: dict[int, int] = {}
         self._chains = chains
         self._shown = 0.0
