@@ -42,6 +42,7 @@ Examples:
   bpnmf fit counts.csv --out result
   bpnmf fit counts.csv --out result --report             see it in a browser
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
+  bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit counts.npy --out result --chains 4           how sure is the number of parts?
   bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
   bpnmf fit counts.npy --out result --force-components 8
@@ -86,6 +87,10 @@ pub(crate) struct FitArgs {
     /// The file is observations x features: exchange rows and columns
     #[arg(long)]
     pub(crate) transpose: bool,
+
+    /// Entries may be missing: empty cells and NA in text, NaN anywhere. They are left out of the likelihood
+    #[arg(long)]
+    pub(crate) missing: bool,
 
     /// Put this fraction of the counts aside by binomial thinning and score every iteration on it
     #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]

@@ -36,7 +36,7 @@ impl Failure {
 
     /// An input file that cannot be used.
     pub(crate) fn reading(error: bpnmf_io::Error) -> Self {
-        Self::Request(error.to_string())
+        Self::Request(error.to_string().replace("say that entries are missing", "use --missing"))
     }
 
     /// An output file that cannot be written.

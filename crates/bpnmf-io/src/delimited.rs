@@ -5,11 +5,9 @@
 use std::borrow::Cow;
 use std::io::BufRead;
 
-use bpnmf::Counts;
-
 use crate::error::Fault;
 use crate::lines::Lines;
-use crate::read::Table;
+use crate::read::{Nan, Table};
 
 const LONGEST_LINE: usize = 1 << 28;
 /// A quoted cell over more lines than this is a quote that was never closed.
@@ -55,7 +53,7 @@ impl Kind {
 }
 
 /// Reads a table; the file is features x observations.
-pub(crate) fn read(reader: impl BufRead, kind: Kind) -> Result<Table, Fault> {
+pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan) -> Result<Table, Fault> {
     let mut records = Records {
         lines: Lines::new(reader, LONGEST_LINE),
         kind,
@@ -67,7 +65,7 @@ pub(crate) fn read(reader: impl BufRead, kind: Kind) -> Result<Table, Fault> {
         return Err(bpnmf::Error::Empty { features: 0, observations: 0 }.into());
     };
     let first: Vec<String> = first.into_iter().map(Cow::into_owned).collect();
-    let mut grid = Grid { first_line, width: first.len(), first, lead: Vec::new(), values: Vec::new() };
+    let mut grid = Grid { first_line, width: first.len(), first, lead: Vec::new(), values: Vec::new(), nan };
     while let Some((line, cells)) = records.next()? {
         let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
         grid.push(&cells, line)?;
@@ -180,6 +178,7 @@ struct Grid {
     lead: Vec<(String, usize)>,
     /// The other cells of these rows, row after row.
     values: Vec<f64>,
+    nan: Nan,
 }
 
 impl Grid {
@@ -187,8 +186,8 @@ impl Grid {
         // R's write.table gives the column of row names no header.
         if self.lead.is_empty()
             && cells.len() == self.width + 1
-            && self.first.iter().any(|cell| is_text(cell))
-            && is_text(cells[0])
+            && self.first.iter().any(|cell| self.is_text(cell))
+            && self.is_text(cells[0])
         {
             self.first.insert(0, String::new());
             self.width += 1;
@@ -203,7 +202,7 @@ impl Grid {
         }
         self.lead.push((cells[0].to_owned(), line));
         for (i, cell) in cells.iter().enumerate().skip(1) {
-            self.values.push(number(cell, line, i + 1)?);
+            self.values.push(self.number(cell, line, i + 1)?);
         }
         Ok(())
     }
@@ -215,7 +214,7 @@ impl Grid {
         if !has_header {
             lead.insert(0, (self.first[0].trim().to_owned(), self.first_line));
             for (i, cell) in self.first.iter().enumerate().skip(1) {
-                top.push(number(cell.trim(), self.first_line, i + 1)?);
+                top.push(self.number(cell.trim(), self.first_line, i + 1)?);
             }
         }
         let skipped = usize::from(has_names);
@@ -223,7 +222,7 @@ impl Grid {
         let mut values = Vec::with_capacity(features * observations);
         if !has_names {
             for (cell, line) in &lead {
-                values.push(number(cell, *line, 1)?);
+                values.push(self.number(cell, *line, 1)?);
             }
         }
         let others = self.width - 1;
@@ -232,7 +231,7 @@ impl Grid {
             values.extend(top.get(t));
             values.extend((0..features - top_rows).map(|f| self.values[f * others + t]));
         }
-        let counts = Counts::from_dense(features, observations, values)?;
+        let counts = self.nan.dense(features, observations, values)?;
         let header = self.first.iter().skip(skipped);
         Ok(Table {
             counts,
@@ -244,24 +243,48 @@ impl Grid {
     /// Whether the first line and the first column are names.
     fn layout(&self) -> (bool, bool) {
         let corner = self.first[0].trim();
-        let header_text = self.first[1..].iter().any(|cell| is_text(cell));
+        let header_text = self.first[1..].iter().any(|cell| self.is_text(cell));
         // Most, not all: a vocabulary has "2008" and "nan" in it. Not any: one typing error must not hide a column.
-        let texts = self.lead.iter().filter(|(cell, _)| is_text(cell)).count();
-        let mostly_text =
-            if self.lead.is_empty() { is_text(corner) && !header_text } else { 2 * texts > self.lead.len() };
+        let texts = self.lead.iter().filter(|(cell, _)| self.is_text(cell)).count();
+        let mostly_text = if self.lead.is_empty() {
+            self.is_text(corner) && !header_text
+        } else {
+            2 * texts > self.lead.len()
+        };
         // pandas numbers rows and columns that have no names, and leaves the corner empty.
         let numbered = is_numbered(self.first[1..].iter().map(String::as_str))
             && is_numbered(self.lead.iter().map(|(cell, _)| cell.as_str()));
         let has_names = self.width > 1 && (mostly_text || corner.is_empty() && (header_text || numbered));
-        let has_header = header_text || has_names && corner.is_empty() || !has_names && is_text(corner);
+        let has_header = header_text || has_names && corner.is_empty() || !has_names && self.is_text(corner);
         (has_header, has_names)
     }
-}
 
-/// Whether a cell is neither empty nor a number.
-fn is_text(cell: &str) -> bool {
-    let cell = cell.trim();
-    !cell.is_empty() && cell.parse::<f64>().is_err()
+    /// Whether a cell is neither empty nor a number.
+    fn is_text(&self, cell: &str) -> bool {
+        let cell = cell.trim();
+        !cell.is_empty() && cell.parse::<f64>().is_err() && !self.is_missing(cell)
+    }
+
+    /// Whether a cell says that nothing was observed.
+    fn is_missing(&self, cell: &str) -> bool {
+        matches!(self.nan, Nan::Missing) && (cell.is_empty() || cell == "NA")
+    }
+
+    fn number(&self, cell: &str, line: usize, column: usize) -> Result<f64, Fault> {
+        if self.is_missing(cell) {
+            return Ok(f64::NAN);
+        }
+        if cell.is_empty() {
+            return Err(Fault::EmptyCell { line, column });
+        }
+        cell.parse().map_err(|_| {
+            let mut text: String = cell.chars().take(SHOWN).collect();
+            if text.len() < cell.len() {
+                text.push_str("...");
+            }
+            Fault::NotANumber { line, column, text }
+        })
+    }
 }
 
 /// Whether cells count up from 0 or from 1.
@@ -272,17 +295,4 @@ fn is_numbered<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
         _ => return false,
     };
     numbers.zip(first + 1..).all(|(number, i)| number == Some(i))
-}
-
-fn number(cell: &str, line: usize, column: usize) -> Result<f64, Fault> {
-    if cell.is_empty() {
-        return Err(Fault::EmptyCell { line, column });
-    }
-    cell.parse().map_err(|_| {
-        let mut text: String = cell.chars().take(SHOWN).collect();
-        if text.len() < cell.len() {
-            text.push_str("...");
-        }
-        Fault::NotANumber { line, column, text }
-    })
 }

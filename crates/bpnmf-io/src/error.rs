@@ -79,7 +79,7 @@ pub enum Fault {
         text: String,
     },
     /// A cell of a text table has nothing in it.
-    #[error("line {line}, column {column} is an empty cell: missing values are not supported, fill it in")]
+    #[error("line {line}, column {column} is an empty cell: fill it in, or say that entries are missing")]
     EmptyCell {
         /// The line, from 1.
         line: usize,

@@ -6,6 +6,7 @@ use bpnmf::Counts;
 
 use crate::error::Fault;
 use crate::lines::Lines;
+use crate::read::Nan;
 use crate::sparse::{self, Entries};
 
 const LONGEST_LINE: usize = 1 << 20;
@@ -24,7 +25,7 @@ struct Banner {
 }
 
 /// Reads a matrix from text that takes `size` bytes on disk.
-pub(crate) fn read(reader: impl BufRead, size: u64) -> Result<Counts, Fault> {
+pub(crate) fn read(reader: impl BufRead, size: u64, nan: Nan) -> Result<Counts, Fault> {
     let mut lines = Lines::new(reader, LONGEST_LINE);
     lines.advance()?;
     let banner = Banner::parse(lines.text()).map_err(|reason| Fault::line(1, reason))?;
@@ -56,7 +57,7 @@ pub(crate) fn read(reader: impl BufRead, size: u64) -> Result<Counts, Fault> {
     }
     let promised =
         if banner.symmetric && !banner.coordinate { (promised - features) / 2 + features } else { promised };
-    let mut body = Body { sizes_line: lines.number(), lines, field: banner.field, promised, found: 0 };
+    let mut body = Body { sizes_line: lines.number(), lines, field: banner.field, promised, found: 0, nan };
     // A promise is worth no more memory than the file could fill.
     let plausible = promised.min(usize::try_from(size).unwrap_or(usize::MAX));
     if banner.coordinate {
@@ -121,6 +122,7 @@ struct Body<R> {
     field: Field,
     promised: usize,
     found: usize,
+    nan: Nan,
 }
 
 impl<R: BufRead> Body<R> {
@@ -163,7 +165,7 @@ impl<R: BufRead> Body<R> {
                 entries.push(column, row, value);
             }
         }
-        entries.into_counts(features, observations)
+        entries.into_counts(features, observations, self.nan)
     }
 
     /// Values column after column; of a symmetric matrix only those on and below the diagonal.
@@ -196,7 +198,7 @@ impl<R: BufRead> Body<R> {
             }
             values = full;
         }
-        Ok(Counts::from_dense(features, observations, values)?)
+        Ok(self.nan.dense(features, observations, values)?)
     }
 
     /// Reads on to the next entry; false after the last, an error if there are more or fewer than promised.

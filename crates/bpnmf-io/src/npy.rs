@@ -9,6 +9,7 @@ use bpnmf::Counts;
 use crate::array::{Array, Values};
 use crate::dtype::{Dtype, Kind};
 use crate::error::Fault;
+use crate::read::Nan;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longer headers are those of structured types, which are refused anyway.
@@ -26,7 +27,7 @@ struct Header {
 }
 
 /// Reads a two-dimensional array of `size` bytes, header included.
-pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64) -> Result<Counts, Fault> {
+pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan) -> Result<Counts, Fault> {
     let header = Header::read(reader, size)?;
     header.dtype.require_number()?;
     let &[features, observations] = header.shape.as_slice() else {
@@ -41,7 +42,7 @@ pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64) -> Result<Counts, Fa
         let place = if header.fortran_order { i } else { (i % observations) * features + i / observations };
         values[place] = header.dtype.to_f64(bytes);
     })?;
-    Ok(Counts::from_dense(features, observations, values)?)
+    Ok(nan.dense(features, observations, values)?)
 }
 
 /// Reads an array of `size` bytes, header included.

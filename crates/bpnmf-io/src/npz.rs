@@ -9,16 +9,17 @@ use zip::ZipArchive;
 use crate::array::{Array, Values};
 use crate::error::Fault;
 use crate::npy;
+use crate::read::Nan;
 use crate::sparse::{self, Entries};
 
 /// No deflate stream expands further; what claims to is a lie.
 const LARGEST_EXPANSION: u64 = 1032;
 
 /// Reads the matrix of an archive.
-pub(crate) fn read_matrix(file: File) -> Result<Counts, Fault> {
+pub(crate) fn read_matrix(file: File, nan: Nan) -> Result<Counts, Fault> {
     let mut archive = Archive::open(file)?;
     if ["format", "shape", "data"].iter().all(|name| archive.has(name)) {
-        return read_sparse(&mut archive);
+        return read_sparse(&mut archive, nan);
     }
     let name = match archive.names.as_slice() {
         [only] => only.clone(),
@@ -27,7 +28,7 @@ pub(crate) fn read_matrix(file: File) -> Result<Counts, Fault> {
             return Err(Fault::Ambiguous { names: names.to_vec() });
         }
     };
-    archive.with(&name, npy::read_matrix)
+    archive.with(&name, |reader, size| npy::read_matrix(reader, size, nan))
 }
 
 /// Reads all arrays of an archive.
@@ -123,7 +124,7 @@ impl Archive {
 }
 
 /// Reads what `scipy.sparse.save_npz` writes.
-fn read_sparse(archive: &mut Archive) -> Result<Counts, Fault> {
+fn read_sparse(archive: &mut Archive, nan: Nan) -> Result<Counts, Fault> {
     let format = archive.with("format", npy::read_string)?;
     let shape = archive.indices("shape", usize::MAX)?;
     let &[features, observations] = shape.as_slice() else {
@@ -149,7 +150,7 @@ fn read_sparse(archive: &mut Archive) -> Result<Counts, Fault> {
             columns: archive.lines("col", observations, values.len())?,
             values,
         };
-        return entries.into_counts(features, observations);
+        return entries.into_counts(features, observations, nan);
     };
     let along = expand_starts(&archive.indices("indptr", values.len() + 1)?, lines, values.len())
         .map_err(|fault| fault.in_array("indptr"))?;
@@ -158,7 +159,7 @@ fn read_sparse(archive: &mut Archive) -> Result<Counts, Fault> {
     let across = archive.lines("indices", limit, values.len())?;
     let (rows, columns) = if by_column { (across, along) } else { (along, across) };
     let entries = Entries { rows, columns, values };
-    entries.into_counts(features, observations)
+    entries.into_counts(features, observations, nan)
 }
 
 /// Which of the `lines` each of the `count` entries stands in.

@@ -34,6 +34,43 @@ pub struct Table {
 pub struct ReadOptions {
     /// The file is observations x features: exchange rows and columns, names included.
     pub transpose: bool,
+    /// Entries may be missing: NaN, and in tables of text empty cells, NA and NaN. Else they are refused.
+    pub missing: bool,
+}
+
+/// Makes counts of what a file holds; knows what NaN stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum Nan {
+    Refused,
+    Missing,
+}
+
+impl Nan {
+    pub(crate) fn dense(
+        self,
+        features: usize,
+        observations: usize,
+        values: Vec<f64>,
+    ) -> Result<Counts, bpnmf::Error> {
+        match self {
+            Self::Refused => Counts::from_dense(features, observations, values),
+            Self::Missing => Counts::from_dense_with_missing(features, observations, values),
+        }
+    }
+
+    pub(crate) fn sparse(
+        self,
+        features: usize,
+        observations: usize,
+        starts: Vec<usize>,
+        rows: Vec<u32>,
+        values: Vec<f64>,
+    ) -> Result<Counts, bpnmf::Error> {
+        match self {
+            Self::Refused => Counts::from_sparse(features, observations, starts, rows, values),
+            Self::Missing => Counts::from_sparse_with_missing(features, observations, starts, rows, values),
+        }
+    }
 }
 
 impl Table {
@@ -47,7 +84,8 @@ impl Table {
 /// Sparse files (scipy's .npz, coordinate .mtx) stay sparse. Errors name places as the file has them,
 /// whatever [`ReadOptions::transpose`] says.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
-    let table = read_as_is(path).map_err(|fault| Error::new(path, fault))?;
+    let nan = if options.missing { Nan::Missing } else { Nan::Refused };
+    let table = read_as_is(path, nan).map_err(|fault| Error::new(path, fault))?;
     Ok(if options.transpose {
         Table {
             counts: table.counts.transposed(),
@@ -84,15 +122,15 @@ enum Format {
     Delimited(delimited::Kind),
 }
 
-fn read_as_is(path: &Path) -> Result<Table, Fault> {
+fn read_as_is(path: &Path, nan: Nan) -> Result<Table, Fault> {
     let (file, size) = open(path)?;
     let (format, gzipped) = format_of(path)?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
     match format {
-        Format::Npy => npy::read_matrix(&mut reader, size).map(Table::unnamed),
-        Format::Npz => npz::read_matrix(reader.into_inner()).map(Table::unnamed),
-        Format::Mtx => mtx::read(text(reader, gzipped), size).map(Table::unnamed),
-        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind),
+        Format::Npy => npy::read_matrix(&mut reader, size, nan).map(Table::unnamed),
+        Format::Npz => npz::read_matrix(reader.into_inner(), nan).map(Table::unnamed),
+        Format::Mtx => mtx::read(text(reader, gzipped), size, nan).map(Table::unnamed),
+        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, nan),
     }
 }
 

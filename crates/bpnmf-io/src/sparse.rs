@@ -3,6 +3,7 @@
 use bpnmf::Counts;
 
 use crate::error::Fault;
+use crate::read::Nan;
 
 /// Below this many rows or columns, empty ones are cheap enough to need no excuse.
 const FREE_LINES: usize = 1 << 24;
@@ -36,7 +37,7 @@ impl Entries {
     }
 
     /// The matrix; the rows and columns must be known to lie inside the shape.
-    pub(crate) fn into_counts(self, features: usize, observations: usize) -> Result<Counts, Fault> {
+    pub(crate) fn into_counts(self, features: usize, observations: usize, nan: Nan) -> Result<Counts, Fault> {
         check_shape(features, observations)?;
         // The starts of the columns are allocated whatever the entries are: a short file must not ask for 32 GB.
         for (axis, count) in [("rows", features), ("columns", observations)] {
@@ -80,7 +81,7 @@ impl Entries {
         starts[observations] = kept;
         rows.truncate(kept);
         values.truncate(kept);
-        Ok(Counts::from_sparse(features, observations, starts, rows, values)?)
+        Ok(nan.sparse(features, observations, starts, rows, values)?)
     }
 
     /// Rows and values, column after column, in the order of the file within each.

@@ -3,7 +3,7 @@
 
 use crate::raised;
 use numpy::{Element, PyArray1, PyArray2, PyArrayMethods, PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -120,8 +120,9 @@ impl Counts {
         starts: &Bound<'_, PyUntypedArray>,
         rows: &Bound<'_, PyUntypedArray>,
     ) -> PyResult<Self> {
-        let (_starts, _rows) = (indices::<usize>(starts)?, indices::<u32>(rows)?);
-        Err(PyNotImplementedError::new_err("missing entries are not supported yet"))
+        let (starts, rows) = (indices::<usize>(starts)?, indices::<u32>(rows)?);
+        let counts = bpnmf::Counts::clone(&self.0).with_missing(starts, rows);
+        Ok(Self(Arc::new(counts.map_err(raised)?)))
     }
 
     /// The sum of all entries.

@@ -250,16 +250,51 @@ def test_gibbs_refuses_fractions_where_they_stand():
         BetaProcessNMF(engine="gibbs").fit(np.array([[1.0, 2.0], [0.5, 1.0]]))
 
 
-def test_missing_entries_are_refused_for_now():
-    X = np.array([[1.0, np.nan], [2.0, 3.0]])
-    for call in (
-        lambda: BetaProcessNMF(missing="nan").fit(X),
-        lambda: BetaProcessNMF().fit(np.nan_to_num(X), mask=np.isnan(X)),
-    ):
-        with pytest.raises(NotImplementedError, match="missing entries"):
-            call()
+@pytest.fixture(scope="module")
+def holes(counts):
+    """Counts of which a fifth were not observed."""
+    unseen = np.random.default_rng(4).random(counts.shape) < 0.2
+    return np.where(unseen, np.nan, counts), unseen
+
+
+def test_entries_that_were_not_observed_are_nan_or_masked(counts, holes):
+    X, unseen = holes
+    by_nan = BetaProcessNMF(missing="nan", random_state=2).fit(X)
+    by_mask = BetaProcessNMF(random_state=2).fit(counts, mask=unseen)
+    np.testing.assert_array_equal(by_nan.components_, by_mask.components_)
+    assert by_nan.n_components_ == 4
+    np.testing.assert_array_equal(by_nan.transform(X), by_mask.transform(counts, mask=unseen))
+    assert by_nan.score(X) == by_mask.score(counts, mask=unseen)
+    full = by_nan.transform(counts)
+    mean, std = by_nan.transform(X, return_std=True)
+    assert np.mean(np.abs(mean - full) > 4 * std + 0.05) < 0.02
+    # What was left out is foretold.
+    rate = by_nan.inverse_transform(mean)
+    assert np.corrcoef(rate[unseen], counts[unseen])[0, 1] > 0.85
+    with pytest.raises(ValueError, match="missing=\"nan\""):
+        BetaProcessNMF().fit(X)
     with pytest.raises(ValueError, match="mask is"):
-        BetaProcessNMF().fit(np.nan_to_num(X), mask=[True])
+        BetaProcessNMF().fit(counts, mask=[True])
+
+
+def test_nan_in_a_compressed_matrix_is_not_observed_either(holes):
+    sparse = pytest.importorskip("scipy.sparse")
+    X, unseen = holes
+    dense = BetaProcessNMF(missing="nan", random_state=2, max_iter=10).fit(X)
+    same = BetaProcessNMF(missing="nan", random_state=2, max_iter=10).fit(sparse.csr_array(X))
+    np.testing.assert_array_equal(same.components_, dense.components_)
+    half = unseen & (np.arange(unseen.size).reshape(unseen.shape) % 2 == 0)
+    both = BetaProcessNMF(missing="nan", random_state=2, max_iter=10)
+    both.fit(sparse.csr_array(np.where(half, 1.0, X)), mask=half)
+    np.testing.assert_array_equal(both.components_, dense.components_)
+
+
+def test_the_program_gives_the_same_bits_with_missing_entries(program, holes, tmp_path):
+    np.save(tmp_path / "X.npy", holes[0])
+    command = [program, "fit", tmp_path / "X.npy", "--transpose", "--missing", "--seed", "2", "--quiet"]
+    subprocess.run([*command, "--out", tmp_path / "out"], check=True)
+    model = BetaProcessNMF(missing="nan", random_state=2).fit(holes[0])
+    np.testing.assert_array_equal(model.components_, np.load(tmp_path / "out" / "model.npz")["W"].T)
 
 
 def test_nothing_can_be_asked_before_the_fit(counts):

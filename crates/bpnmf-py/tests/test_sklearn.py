@@ -18,8 +18,9 @@ from bpnmf import BetaProcessNMF
 
 
 def checks():
-    for estimator, check in estimator_checks_generator(BetaProcessNMF()):
-        yield pytest.param(estimator, check, id=getattr(check, "func", check).__name__)
+    for missing in ("error", "nan"):
+        for estimator, check in estimator_checks_generator(BetaProcessNMF(missing=missing)):
+            yield pytest.param(estimator, check, id=f"{getattr(check, 'func', check).__name__}-{missing}")
 
 
 @pytest.mark.parametrize("estimator, check", list(checks()))

@@ -43,7 +43,7 @@ pub enum Error {
         value: f64,
     },
     /// An entry is NaN or infinite.
-    #[error("entry ({feature}, {observation}) is {value}: counts must be finite")]
+    #[error("entry ({feature}, {observation}) is {value}: counts must be finite{}", missing_advice(*value))]
     NotFinite {
         /// Row, from 0.
         feature: usize,
@@ -148,4 +148,9 @@ pub enum Error {
         /// What the system said.
         reason: String,
     },
+}
+
+/// What NaN may have been meant for.
+fn missing_advice(value: f64) -> &'static str {
+    if value.is_nan() { "; if it was not observed, say that entries are missing" } else { "" }
 }

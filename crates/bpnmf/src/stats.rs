@@ -1,5 +1,7 @@
 //! What the columns tell the rest: additive sums, the unit of threads and minibatches.
 
+use crate::infer::dictionary::Dictionary;
+
 /// Sums over columns of the allocated counts, the activations and the mask.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SuffStats {
@@ -7,6 +9,8 @@ pub(crate) struct SuffStats {
     pub(crate) allocated: Vec<f64>,
     /// sum over t of H_kt S_kt.
     pub(crate) activation: Vec<f64>,
+    /// sum over the t where f is missing of H_kt S_kt at `k * F + f`; empty if nothing is missing.
+    unseen: Vec<f64>,
     /// sum over t of S_kt.
     pub(crate) usage: Vec<f64>,
     /// sum over t, k with S_kt = 1 of log H_kt.
@@ -17,7 +21,9 @@ pub(crate) struct SuffStats {
 
 impl SuffStats {
     /// All zero, for F x K.
-    pub(crate) fn clear(&mut self, features: usize, components: usize) {
+    pub(crate) fn clear(&mut self, features: usize, components: usize, missing: bool) {
+        self.unseen.clear();
+        self.unseen.resize(if missing { features * components } else { 0 }, 0.0);
         self.allocated.clear();
         self.allocated.resize(features * components, 0.0);
         self.activation.clear();
@@ -26,5 +32,27 @@ impl SuffStats {
         self.usage.resize(components, 0.0);
         self.ln_activation = 0.0;
         self.log_likelihood = 0.0;
+    }
+
+    /// [`Self::unseen`] for writing.
+    pub(crate) fn unseen_mut(&mut self) -> &mut [f64] {
+        &mut self.unseen
+    }
+
+    /// sum over the t where f was observed of H_kt S_kt, for the feature and component at `k * F + f`.
+    #[inline(always)]
+    pub(crate) fn observed_activation(&self, k: usize, at: usize) -> f64 {
+        self.activation[k] - self.unseen.get(at).map_or(0.0, |unseen| unseen.min(self.activation[k]))
+    }
+
+    /// The counts that W expects: sum over f, k of W times what [`Self::observed_activation`] says.
+    pub(crate) fn expected(&self, dictionary: &Dictionary, k: usize) -> f64 {
+        let all = self.activation[k] * dictionary.sum(k);
+        if self.unseen.is_empty() {
+            return all;
+        }
+        let row = dictionary.row(k);
+        let unseen = &self.unseen[k * row.len()..][..row.len()];
+        all - row.iter().zip(unseen).map(|(&w, unseen)| f64::from(w) * unseen).sum::<f64>()
     }
 }

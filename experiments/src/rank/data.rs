@@ -81,13 +81,14 @@ pub(super) enum Set {
     Breast21,
     /// Rank 10, 100 x 200, with this mean count.
     LowRank { mean: f64 },
+    /// Rank 10, mean 4.7, this many percent of the entries missing and the first row with them.
+    Partial { percent: u32 },
     /// One rate everywhere.
     Noise,
 }
 
 /// The names `Set` can be parsed from.
-pub(super) const NAMES: &str =
-    "synth_rate, synth_scale, synth_short, clip_LEVEL, bars, swimmer, breast21, low_rank_MEAN, noise";
+pub(super) const NAMES: &str = "synth_rate, synth_scale, synth_short, clip_LEVEL, bars, swimmer, breast21, low_rank_MEAN, missing_PERCENT, noise";
 
 impl FromStr for Set {
     type Err = String;
@@ -106,6 +107,8 @@ impl FromStr for Set {
                     Self::Clip { level: level.parse().ok().filter(|&n| n > 0).ok_or_else(unknown)? }
                 } else if let Some(mean) = name.strip_prefix("low_rank_") {
                     Self::LowRank { mean: mean.parse().ok().filter(|&m| m > 0.0).ok_or_else(unknown)? }
+                } else if let Some(percent) = name.strip_prefix("missing_") {
+                    Self::Partial { percent: percent.parse().ok().filter(|&n| n < 100).ok_or_else(unknown)? }
                 } else {
                     return Err(unknown());
                 }
@@ -124,6 +127,7 @@ impl Set {
             Self::Swimmer => swimmer::draw(seed),
             Self::Breast21 => breast21(),
             Self::LowRank { mean } => low_rank(mean, seed),
+            Self::Partial { percent } => partial(percent, seed),
             Self::Noise => noise(seed),
         }
     }
@@ -207,6 +211,24 @@ fn low_rank(mean: f64, seed: u64) -> Result<Data, Trouble> {
         name: format!("low rank, mean {mean}, seed {seed}"),
         counts: Counts::from_dense(features, observations, values)?,
         truth: Some(Truth { components: RANK, parts }),
+    })
+}
+
+fn partial(percent: u32, seed: u64) -> Result<Data, Trouble> {
+    let Data { counts, mut truth, .. } = low_rank(4.7, seed)?;
+    let mut stream = bpnmf::bench::stream(seed + 1000);
+    let (mut starts, mut rows) = (vec![0], Vec::new());
+    for _ in 0..counts.observations() {
+        let gone = |f: &u32| stream.uniform() < f64::from(percent) / 100.0 || *f == 0;
+        rows.extend((0..counts.features() as u32).filter(gone));
+        starts.push(rows.len());
+    }
+    // Of the first row nothing is known.
+    truth.iter_mut().for_each(|truth| truth.parts.clear());
+    Ok(Data {
+        name: format!("{percent} % missing, seed {seed}"),
+        counts: counts.with_missing(starts, rows)?,
+        truth,
     })
 }
 

@@ -155,6 +155,12 @@ pub(super) fn suite(most: Option<u64>) -> Vec<Row> {
             Rule::MeanError(2.3),
         ),
         row(
+            "missing",
+            "rank 10, mean 4.7, with 10, 25, 50 % of the entries missing",
+            [10, 25, 50].into_iter().flat_map(|percent| every(Set::Partial { percent }, 3)).collect(),
+            near(1, 1, 1.0),
+        ),
+        row(
             "truncation",
             "paper's recipe, rate, truncation 100, 300, 1000",
             truncated(rate, [100, 300, 1000], 1),

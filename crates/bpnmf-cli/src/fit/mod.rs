@@ -30,12 +30,14 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
 
     let mut read_options = ReadOptions::default();
     read_options.transpose = args.transpose;
+    read_options.missing = args.missing;
     let table = bpnmf_io::read(&args.input, &read_options).map_err(Failure::reading)?;
     let source = Source {
         path: args.input.display().to_string(),
         features: table.counts.features(),
         observations: table.counts.observations(),
         nonzeros: table.counts.nonzeros(),
+        missing: table.counts.missing_entries(),
         total: table.counts.total(),
         whole_counts: table.counts.first_fraction().is_none(),
         feature_names: table.feature_names,
@@ -49,11 +51,15 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
     progress.header(&format!(
-        "{}: {} features x {} observations, {} % of the entries positive",
+        "{}: {} features x {} observations, {} % of the entries positive{}",
         source.path,
         text::grouped(source.features),
         text::grouped(source.observations),
         text::significant(100.0 * density, 2),
+        match source.missing {
+            0 => String::new(),
+            missing => format!(", {} missing", text::grouped(missing)),
+        },
     ));
     interrupt::listen()?;
     let start = Instant::now();

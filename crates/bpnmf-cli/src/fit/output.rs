@@ -30,6 +30,7 @@ pub(crate) struct Source {
     pub(crate) features: usize,
     pub(crate) observations: usize,
     pub(crate) nonzeros: usize,
+    pub(crate) missing: usize,
     pub(crate) total: f64,
     pub(crate) whole_counts: bool,
     pub(crate) feature_names: Option<Vec<String>>,
@@ -128,6 +129,7 @@ struct Input<'a> {
     features: usize,
     observations: usize,
     nonzeros: usize,
+    missing: usize,
     total: f64,
 }
 
@@ -285,6 +287,7 @@ impl Results<'_> {
                 features: source.features,
                 observations: source.observations,
                 nonzeros: source.nonzeros,
+                missing: source.missing,
                 total: source.total,
             },
             keys: &extra.keys,

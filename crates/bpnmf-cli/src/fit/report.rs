@@ -13,10 +13,14 @@ impl<'a> Results<'a> {
         let mut report = Report::new(data, chains);
         report.title = name.map_or_else(|| source.path.clone(), |name| name.to_string_lossy().into_owned());
         report.source = format!(
-            "{} features x {} observations, {} of the entries positive, {} in all",
+            "{} features x {} observations, {} of the entries positive{}, {} in all",
             text::grouped(source.features),
             text::grouped(source.observations),
             text::grouped(source.nonzeros),
+            match source.missing {
+                0 => String::new(),
+                missing => format!(", {} missing (drawn as zero)", text::grouped(missing)),
+            },
             if source.whole_counts {
                 text::plural(source.total as usize, "count", "counts")
             } else {

@@ -138,6 +138,7 @@ fn source(args: &SeparateArgs, counts: &Counts) -> Source {
         features: counts.features(),
         observations: counts.observations(),
         nonzeros: counts.nonzeros(),
+        missing: 0,
         total: counts.total(),
         whole_counts: true,
         feature_names: None,

@@ -15,9 +15,13 @@ fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Fits a matrix in every way, and checks that the files are whole and every number is finite.
 fn fits(bench: &Bench, name: &str, features: usize, observations: usize) {
+    fits_with(bench, name, features, observations, "");
+}
+
+fn fits_with(bench: &Bench, name: &str, features: usize, observations: usize, flags: &str) {
     for (preset, engine) in kinds() {
         let out = format!("{name}-{preset}-{engine}");
-        bench.ok(&format!("fit {name} --preset {preset} --engine {engine} -k 8 -n 20 --out {out}"));
+        bench.ok(&format!("fit {name} --preset {preset} --engine {engine} -k 8 -n 20 --out {out} {flags}"));
         let summary = bench.json(&format!("{out}/summary.json"));
         let parts = summary["components"].as_array().unwrap().len();
         assert!(summary["n_components"].is_u64());
@@ -65,6 +69,27 @@ fn rows_and_columns_of_zeros_are_fitted() {
         .collect();
     save(&bench, "holes.npy", 5, 6, &values);
     fits(&bench, "holes.npy", 5, 6);
+}
+
+#[test]
+fn missing_entries_rows_and_columns_are_fitted() {
+    let bench = Bench::new();
+    let value = |f: usize, t: usize| match (f, t) {
+        (2, _) | (_, 3) | (0, 0) | (4, 5) => f64::NAN,
+        _ => (f + 2 * t) as f64,
+    };
+    let values: Vec<f64> = (0..5 * 6).map(|i| value(i / 6, i % 6)).collect();
+    save(&bench, "gaps.npy", 5, 6, &values);
+    fits_with(&bench, "gaps.npy", 5, 6, "--missing");
+    assert_eq!(bench.json("gaps.npy-auto-gibbs/summary.json")["input"]["missing"], 12);
+    save(&bench, "nothing.npy", 2, 3, &[f64::NAN; 6]);
+    fits_with(&bench, "nothing.npy", 2, 3, "--missing");
+    // The model is another one than that of zeros in their place.
+    let zeros: Vec<f64> = values.iter().map(|x| if x.is_nan() { 0.0 } else { *x }).collect();
+    save(&bench, "zeros.npy", 5, 6, &zeros);
+    bench.ok("fit zeros.npy -n 20 --out zeros");
+    let log_likelihood = |out: &str| bench.json(&format!("{out}/summary.json"))["log_likelihood"].as_f64();
+    assert!(log_likelihood("gaps.npy-auto-gibbs") > log_likelihood("zeros"));
 }
 
 #[test]

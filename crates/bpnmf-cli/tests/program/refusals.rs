@@ -45,7 +45,7 @@ fn a_truncated_array_is_refused() {
 fn entries_that_are_no_counts_are_named_with_their_place() {
     let bench = Bench::new();
     for (bad, told) in [
-        (f64::NAN, "entry (1, 2) is NaN: counts must be finite"),
+        (f64::NAN, "entry (1, 2) is NaN: counts must be finite; if it was not observed, use --missing"),
         (f64::INFINITY, "entry (1, 2) is inf: counts must be finite"),
         (-2.0, "entry (1, 2) is -2: counts cannot be negative"),
     ] {

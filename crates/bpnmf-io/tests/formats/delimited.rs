@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use bpnmf_io::Table;
+use bpnmf_io::{ReadOptions, Table, read};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-use super::{read_bytes, refusal, rows};
+use super::{read_bytes, refusal, rows, scratch};
 
 type Names = Option<Vec<String>>;
 
@@ -151,7 +151,7 @@ fn text_in_a_cell_is_refused_by_place() {
 
 #[test]
 fn empty_cells_are_refused_by_place() {
-    let advice = "is an empty cell: missing values are not supported, fill it in";
+    let advice = "is an empty cell: fill it in, or say that entries are missing";
     assert_eq!(refusal("empty.csv", "a,b\n1,2\n3,\n"), format!("line 3, column 2 {advice}"));
     assert_eq!(refusal("empty_first.csv", "a,b\n1,2\n ,4\n5,6\n"), format!("line 3, column 1 {advice}"));
     // Not names: nothing but the missing number says so.
@@ -161,9 +161,40 @@ fn empty_cells_are_refused_by_place() {
 
 #[test]
 fn numbers_that_are_no_counts_are_refused_by_entry() {
-    assert_eq!(refusal("nan.csv", "a,b\n1,NaN\n"), "entry (0, 1) is NaN: counts must be finite");
+    assert_eq!(
+        refusal("nan.csv", "a,b\n1,NaN\n"),
+        "entry (0, 1) is NaN: counts must be finite; if it was not observed, say that entries are missing"
+    );
     assert_eq!(refusal("inf.csv", "1,2\ninf,3\n"), "entry (1, 0) is inf: counts must be finite");
     assert_eq!(refusal("negative.csv", "g,a,b\nx,1,-2\n"), "entry (0, 1) is -2: counts cannot be negative");
+}
+
+#[test]
+fn empty_cells_and_na_are_missing_if_that_is_said() {
+    let mut options = ReadOptions::default();
+    options.missing = true;
+    let cases = [
+        ("g,a,b,c\nx,1,,3\ny,NA,5,nan\n", names(["x", "y"])),
+        ("a,b,c\n1,,3\nNA,5,NaN\n", None),
+        ("1,,3\nNA,5,NaN\n", None),
+    ];
+    for (i, (text, feature_names)) in cases.into_iter().enumerate() {
+        let path = scratch(&format!("missing{i}.csv"));
+        std::fs::write(&path, text).unwrap();
+        let table = read(&path, &options).unwrap();
+        assert_eq!(table.feature_names, feature_names, "{text}");
+        let counts = &table.counts;
+        assert_eq!([0, 1, 2].map(|t| counts.missing(t).to_vec()), [vec![1], vec![0], vec![1]], "{text}");
+        assert_eq!(rows(counts), [[1.0, 0.0, 3.0], [0.0, 5.0, 0.0]]);
+        options.transpose = true;
+        assert_eq!(read(&path, &options).unwrap().counts.missing(0), [1]);
+        options.transpose = false;
+    }
+    let path = scratch("missing.mtx");
+    std::fs::write(&path, "%%MatrixMarket matrix coordinate real general\n2 3 3\n1 1 1\n2 2 nan\n1 3 2\n")
+        .unwrap();
+    let counts = read(&path, &options).unwrap().counts;
+    assert_eq!((counts.missing(1), counts.missing_entries(), counts.nonzeros()), (&[1][..], 1, 2));
 }
 
 #[test]

@@ -152,7 +152,10 @@ fn entries_that_are_no_counts_are_refused_by_place() {
     assert_eq!(refusal_of(&fixture("negative.npy")), "entry (1, 2) is -6: counts cannot be negative");
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }";
     let values: Vec<u8> = [1.0, f64::NAN].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
-    assert_eq!(refusal("nan.npy", npy(1, header, &values)), "entry (0, 1) is NaN: counts must be finite");
+    assert_eq!(
+        refusal("nan.npy", npy(1, header, &values)),
+        "entry (0, 1) is NaN: counts must be finite; if it was not observed, say that entries are missing"
+    );
 }
 
 #[test]

@@ -28,7 +28,7 @@ def counts_of(X: Any, *, missing: str, mask: Any = None) -> tuple[Counts, tuple[
     if not is_sparse(X) and hasattr(X, "sparse") and _all_sparse(X):
         X = X.sparse.to_coo()
     if is_sparse(X):
-        return _sparse(X, mask)
+        return _sparse(X, missing, mask)
     return _dense(_array(X), missing, mask)
 
 
@@ -40,7 +40,7 @@ def _all_sparse(frame: Any) -> bool:
         return False
 
 
-def _sparse(X: Any, mask: Any) -> tuple[Counts, tuple[int, int]]:
+def _sparse(X: Any, missing: str, mask: Any) -> tuple[Counts, tuple[int, int]]:
     if X.ndim != 2:
         raise ValueError(f"X is {X.ndim}-D: a matrix of samples x features is needed. Reshape your data")
     shape = _checked_shape(X.shape)
@@ -48,11 +48,29 @@ def _sparse(X: Any, mask: Any) -> tuple[Counts, tuple[int, int]]:
         raise ValueError("Complex data not supported: counts are real numbers")
     if X.format != "csr":
         X = X.tocsr()
+    unknown = None if mask is None else _mask(mask, shape)
+    nan = np.isnan(X.data) if missing == "nan" and X.dtype.kind == "f" else None
+    if nan is not None and nan.any():
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+            nan = np.isnan(X.data)
+        places = np.asarray(X.indices)[nan]
+        starts = np.concatenate([[0], np.cumsum(nan)])[X.indptr]
+        if unknown is not None:
+            unknown = unknown.copy()
+            unknown[np.repeat(np.arange(shape[0]), np.diff(starts)), places] = True
+        counts = _compressed(X, shape, np.where(nan, 0, X.data))
+        if unknown is None:
+            return counts.with_missing(starts.astype(np.int64), places.astype(np.int64)), shape
+    else:
+        counts = _compressed(X, shape, X.data)
+    return (counts if unknown is None else _with_missing(counts, unknown)), shape
+
+
+def _compressed(X: Any, shape: tuple[int, int], values: NDArray[Any]) -> Counts:
     starts, rows = (a if a.dtype in (np.int32, np.int64) else a.astype(np.int64) for a in (X.indptr, X.indices))
-    counts = Counts.sparse(shape[1], starts, rows, _numbers(X.data))
-    if mask is None:
-        return counts, shape
-    return _with_missing(counts, _mask(mask, shape)), shape
+    return Counts.sparse(shape[1], starts, rows, _numbers(values))
 
 
 def _dense(X: NDArray[Any], missing: str, mask: Any) -> tuple[Counts, tuple[int, int]]:

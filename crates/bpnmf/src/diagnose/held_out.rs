@@ -19,7 +19,7 @@ impl HeldOut {
         Ok((kept, Self { counts: held, ratio: fraction / (1.0 - fraction) }))
     }
 
-    /// log p(held-out counts | W, H, S of the state), per entry of the matrix. The state was fitted to counts times
+    /// log p(held-out counts | W, H, S of the state), per observed entry of the matrix. The state was fitted to counts times
     /// `coarsening`.
     pub fn score(&self, state: &State, coarsening: f64) -> f64 {
         let ratio = self.ratio / coarsening;
@@ -27,7 +27,9 @@ impl HeldOut {
         let mut score = -self.counts.ln_factorials();
         for t in 0..self.counts.observations() {
             let column = activations.column(t);
-            let expected: f64 = column.iter().map(|(k, h)| f64::from(h) * dictionary.sum(k)).sum();
+            let missing = self.counts.missing(t);
+            let expected: f64 =
+                column.iter().map(|(k, h)| f64::from(h) * dictionary.observed_sum(k, missing)).sum();
             score -= ratio * expected;
             for (f, x) in self.counts.column(t).positive() {
                 let rate: f64 =
@@ -36,6 +38,6 @@ impl HeldOut {
                 score += x * ln((ratio * rate).max(1e-300));
             }
         }
-        score / (self.counts.features() as f64 * self.counts.observations() as f64)
+        score / self.counts.observed() as f64
     }
 }

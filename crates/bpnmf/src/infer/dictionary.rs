@@ -118,6 +118,32 @@ impl Dictionary {
         self.sums[k]
     }
 
+    /// The sum over f of W_fk without the features `missing`.
+    #[inline(always)]
+    pub(crate) fn observed_sum(&self, k: usize, missing: &[u32]) -> f64 {
+        if missing.is_empty() {
+            return self.sums[k];
+        }
+        (self.sums[k] - self.missing_sum(k, missing)).max(0.0)
+    }
+
+    /// The sum over the features `missing` of W_fk.
+    pub(crate) fn missing_sum(&self, k: usize, missing: &[u32]) -> f64 {
+        let row = self.row(k);
+        missing.iter().fold(0.0, |sum, &f| sum + f64::from(row[f as usize]))
+    }
+
+    /// [`Self::observed_sum`] of the components of a tile, and one over it.
+    pub(crate) fn observed_sum_tiles(&self, tile: usize, missing: &[u32]) -> [Tile; 2] {
+        let (mut sums, mut inverses) = (Tile::ZERO, Tile::ZERO);
+        for k in tile * LANES..self.components.min((tile + 1) * LANES) {
+            let sum = self.observed_sum(k, missing);
+            sums.0[k % LANES] = sum as f32;
+            inverses.0[k % LANES] = (1.0 / sum) as f32;
+        }
+        [sums, inverses]
+    }
+
     #[inline(always)]
     pub(crate) fn sum_tile(&self, tile: usize) -> &Tile {
         &self.sum_tiles[tile]

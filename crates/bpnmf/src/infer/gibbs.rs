@@ -151,7 +151,7 @@ impl Engine for Gibbs {
         };
         let features = counts.features();
         let workspace = &mut *workers.workspace();
-        workspace.start(features, components);
+        workspace.start(counts, components);
         let mut shares = core::mem::take(&mut workspace.kept_shares);
         shares.clear();
         for columns in blocks(counts, batch.columns.clone(), workers) {
@@ -163,10 +163,10 @@ impl Engine for Gibbs {
         let info = report(counts, prior, dictionary, stats, workspace.tiers, 1.0, workers.simd);
 
         workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
-            let rate = prior.b() + stats.activation[k];
+            let rate = |f: usize| prior.b() + stats.observed_activation(k, k * features + f);
             let allocated = &stats.allocated[k * features..];
             let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
-            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], |_| rate);
+            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], rate);
         });
         dictionary.settle();
 
@@ -177,7 +177,8 @@ impl Engine for Gibbs {
             let i = (group * GROUP) as u32;
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
             let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
-            draw_sites(place, tiles, on, values, shape, |_, k| prior.d() + dictionary.sum(k));
+            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.missing(t));
+            draw_sites(place, tiles, on, values, shape, rate);
         });
         workspace.kept_shares = shares;
 

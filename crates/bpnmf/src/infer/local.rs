@@ -49,8 +49,8 @@ pub(crate) struct Scratch {
 
 impl Workspace {
     /// Clears the sums.
-    pub(crate) fn start(&mut self, features: usize, components: usize) {
-        self.stats.clear(features, components);
+    pub(crate) fn start(&mut self, counts: &Counts, components: usize) {
+        self.stats.clear(counts.features(), components, counts.has_missing());
         self.tiers = Tiers::default();
     }
 
@@ -127,6 +127,19 @@ impl<P: Proposal> LocalStep<'_, P> {
                     add_up_drawn(workers.simd, features, part * many, rows, done);
                 });
             }
+        }
+        if counts.has_missing() {
+            let many = components.div_ceil(workers.threads());
+            let rows = stats.unseen_mut().chunks_mut(many * features).enumerate();
+            workers.for_each(rows, |(part, rows), _| {
+                let mine = part * many..part * many + rows.len() / features;
+                for (column, t) in done.iter().zip(from..to) {
+                    for &(k, h) in column.parts.iter().filter(|(k, _)| mine.contains(k)) {
+                        let row = &mut rows[(k - mine.start) * features..][..features];
+                        counts.missing(t).iter().for_each(|&f| row[f as usize] += f64::from(h));
+                    }
+                }
+            });
         }
         for (column, t) in done.iter().zip(from..to) {
             for (k, h) in activations.column(t).iter() {

@@ -34,6 +34,8 @@ struct Case {
     on: f64,
     zeros: f64,
     logit: f64,
+    /// The share of entries that are missing.
+    missing: f64,
 }
 
 struct Problem {
@@ -88,6 +90,15 @@ fn build(case: &Case, seed: u64) -> Problem {
         starts.push(rows.len());
     }
     let sparse = Counts::from_sparse(case.features, case.observations, starts, rows, values).unwrap();
+    let mut stream = Key::new(seed).stream(Site::Synthesis, 1, 0, 0);
+    let (mut starts, mut rows) = (vec![0], Vec::new());
+    for _ in 0..case.observations {
+        rows.extend((0..case.features as u32).filter(|_| stream.uniform() < case.missing));
+        starts.push(rows.len());
+    }
+    let counts = counts.with_missing(starts.clone(), rows.clone()).unwrap();
+    let sparse = sparse.with_missing(starts, rows).unwrap();
+    let mut stream = Key::new(seed).stream(Site::Synthesis, 2, 0, 0);
     let odds = Odds::new((0..case.components).map(|_| case.logit * stream.normal() - 1.0).collect());
     Problem { counts, sparse, dictionary, odds, activations, lazy }
 }
@@ -141,6 +152,7 @@ const TAME: Case = Case {
     on: 0.1,
     zeros: 0.0,
     logit: 3.0,
+    missing: 0.0,
 };
 
 #[test]
@@ -151,6 +163,8 @@ fn squeezed_sweep_equals_plain_sweep_bit_for_bit() {
         tiers.add(&check_both(&Case { on: 0.5, ..TAME }, seed + 10, 3));
         tiers.add(&check_both(&Case { zeros: 0.9, scale: 0.3, ..TAME }, seed + 20, 3));
         tiers.add(&check_both(&Case { on: 0.0, ..TAME }, seed + 40, 2));
+        tiers.add(&check_both(&Case { missing: 0.3, ..TAME }, seed + 50, 3));
+        tiers.add(&check_both(&Case { missing: 0.3, zeros: 0.9, scale: 0.3, ..TAME }, seed + 60, 3));
         tiers.add(&check_both(&Case { scale: 30.0, logit: 10.0, ..TAME }, seed + 30, 3));
     }
     // The test means something only if every tier had its turn.
@@ -185,5 +199,10 @@ fn squeezed_sweep_equals_plain_sweep_on_nasty_inputs() {
         check_both(&Case { features: 33, components: 65, observations: 1, zeros: 1.0, ..TAME }, seed, 5);
         check_both(&Case { features: 300, components: 40, zeros: 0.99, ..TAME }, seed, 2);
         check_both(&Case { logit: 5000.0, ..TAME }, seed, 2);
+        // Nearly everything missing, everything missing, and missing entries that have nearly all of W.
+        check_both(&Case { missing: 0.97, ..TAME }, seed, 3);
+        check_both(&Case { missing: 1.0, ..TAME }, seed, 3);
+        check_both(&Case { missing: 0.5, w_shape: 0.01, zeros: 0.5, ..TAME }, seed, 2);
+        check_both(&Case { missing: 0.5, features: 1, components: 17, observations: 9, ..TAME }, seed, 5);
     }
 }

@@ -209,11 +209,13 @@ impl Basis {
         mut draws: &mut [f32],
     ) {
         let components = self.components;
-        let key = Key::new(options.seed).of_entries(counts.column(t).positive());
+        let unseen = counts.missing(t).iter().map(|&f| (f as usize, f64::NAN));
+        let key = Key::new(options.seed).of_entries(counts.column(t).positive().chain(unseen));
         let counts = &counts.one_column(t, self.coarsening);
         let whole = counts.first_fraction().is_none();
         let mut activations = self.start(counts);
         let tiles = activations.tiles();
+        let sums_of_w = self.observed_sums(counts, 0);
         let mut done = [Allocated::default()];
         let mut shares = vec![0.0; components];
         let mut sums = vec![[0.0f64; 3]; components];
@@ -234,7 +236,7 @@ impl Basis {
             };
             let (on, values) = activations.columns_mut(0, 1);
             local.columns(workers, 0, on, values, &mut done, &mut shares, scratch);
-            let posterior = |k: usize| (self.shape + shares[k], self.rate + self.dictionary.sum(k));
+            let posterior = |k: usize| (self.shape + shares[k], self.rate + sums_of_w[k]);
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: 0 };
             draw_sites(place, tiles, on, values, |_, k| posterior(k).0, |_, k| posterior(k).1);
             if iteration < options.burn_in {
@@ -270,9 +272,11 @@ impl Basis {
         if entries.is_empty() {
             return activations;
         }
-        let sums: Vec<f64> = (0..components).map(|k| self.dictionary.sum(k)).collect();
+        // What has nothing where something was observed cannot explain it.
+        let sums = self.observed_sums(counts, 0);
+        let over = |value: f64, sum: f64| if sum > 0.0 { value / sum } else { 0.0 };
         let total = counts.total();
-        let mut h: Vec<f64> = sums.iter().map(|sum| total / (components as f64 * sum)).collect();
+        let mut h: Vec<f64> = sums.iter().map(|&sum| over(total / components as f64, sum)).collect();
         let mut ratio = vec![0.0; entries.len()];
         for _ in 0..UPDATES {
             ratio.fill(0.0);
@@ -287,7 +291,7 @@ impl Basis {
                 let row = self.dictionary.row(k);
                 let explained: f64 =
                     ratio.iter().zip(&entries).map(|(r, &(f, _))| r * f64::from(row[f])).sum();
-                *h *= explained / sums[k];
+                *h *= over(explained, sums[k]);
             }
         }
         let largest = (0..components).max_by(|&i, &j| (h[i] * sums[i]).total_cmp(&(h[j] * sums[j])));
@@ -299,11 +303,17 @@ impl Basis {
         activations
     }
 
-    /// log p(x_t | W h), with log x!, in the units of the data.
+    /// The sums of the components over the features that were observed in column `t`.
+    fn observed_sums(&self, counts: &Counts, t: usize) -> Vec<f64> {
+        (0..self.components).map(|k| self.dictionary.observed_sum(k, counts.missing(t))).collect()
+    }
+
+    /// log p(x_t | W h), with log x!, in the units of the data; of the entries that were observed.
     fn log_likelihood(&self, counts: &Counts, t: usize, h: &[f32]) -> f64 {
         let scale = 1.0 / self.coarsening;
         let on = || h.iter().enumerate().map(|(k, &h)| (k, scale * f64::from(h)));
-        let mut sum: f64 = -on().map(|(k, h)| h * self.dictionary.sum(k)).sum::<f64>();
+        let sums = self.observed_sums(counts, t);
+        let mut sum: f64 = -on().map(|(k, h)| h * sums[k]).sum::<f64>();
         for (f, x) in counts.column(t).positive() {
             let rate: f64 = on().map(|(k, h)| h * f64::from(self.dictionary.row(k)[f])).sum();
             sum += x * ln(rate.max(LEAST_RATE)) - ln_gamma(x + 1.0);
@@ -393,6 +403,36 @@ mod tests {
         let at_mean: f64 = projection.log_likelihood.iter().sum();
         let over_draws = fit.posterior.log_likelihood;
         assert!(at_mean > over_draws && at_mean < 0.8 * over_draws, "{at_mean} {over_draws}");
+    }
+
+    /// A feature that is missing everywhere might as well not be there.
+    #[test]
+    fn what_is_missing_says_nothing() {
+        let (counts, fit, basis) = fitted();
+        let (features, k) = (counts.features(), basis.components);
+        let some = selected(&counts, &[4, 9], false);
+        let (starts, rows) = ((0..3).map(|t| 10 * t).collect(), [0; 2].iter().flat_map(|_| 20..30).collect());
+        let options = ProjectOptions { draws: 2000, ..Default::default() };
+        let partial = some.with_missing(starts, rows).unwrap();
+        let partial = basis.project(&partial, &options, &Workers::serial(), &|| true).unwrap();
+        let found = fit.discovery.as_ref().unwrap();
+        let w = &fit.posterior.dictionary[..20 * k];
+        let fewer = Basis::new(20, w, &fit.posterior.pi, &found.prior, found.coarsening).unwrap();
+        let mut values = Vec::new();
+        for t in [4, 9] {
+            let mut column = vec![0.0; features];
+            counts.column(t).positive().for_each(|(f, x)| column[f] = x);
+            values.extend_from_slice(&column[..20]);
+        }
+        let fewer_counts = Counts::from_dense(20, 2, values).unwrap();
+        let other = fewer.project(&fewer_counts, &options, &Workers::serial(), &|| true).unwrap();
+        for at in 0..2 * k {
+            let (one, two) = (partial.activations[at], other.activations[at]);
+            assert!((one - two).abs() < 0.2 * other.spread[at] + 0.02, "{one} {two}");
+        }
+        for (one, two) in partial.log_likelihood.iter().zip(&other.log_likelihood) {
+            assert!((one - two).abs() < 0.5, "{one} {two}");
+        }
     }
 
     #[test]

@@ -195,7 +195,7 @@ impl Engine for Ssmf {
 
         // Line 6: the mask and E[Z]; the updates of q(H), whose columns are then done with.
         let workspace = &mut *workers.workspace();
-        workspace.start(features, components);
+        workspace.start(counts, components);
         for columns in blocks(counts, batch.columns.clone(), workers) {
             let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
             let tiles = activations.tiles();
@@ -226,12 +226,12 @@ impl Engine for Ssmf {
                 }
                 for (k, _) in activations.column(t).iter() {
                     nu[k] += eta * shares[k];
-                    rho[k] += eta * dictionary.sum(k);
+                    rho[k] += eta * dictionary.observed_sum(k, counts.missing(t));
                 }
             });
             averages.blend_columns(activations, columns.clone(), eta, |t, k, _| {
                 let share = workspace.shares[(t - columns.start) * components + k];
-                (prior.c() + share) / (prior.d() + dictionary.sum(k))
+                (prior.c() + share) / (prior.d() + dictionary.observed_sum(k, counts.missing(t)))
             });
         }
         workspace.finish(Allocation::Expected, dictionary);
@@ -245,7 +245,8 @@ impl Engine for Ssmf {
             let allocated = &stats.allocated[k * features..][..features];
             for f in 0..features {
                 nu[f] = keep * nu[f] + eta * (prior.a() + scale * allocated[f]);
-                rho[f] = keep * rho[f] + eta * (prior.b() + scale * stats.activation[k]);
+                rho[f] = keep * rho[f]
+                    + eta * (prior.b() + scale * stats.observed_activation(k, k * features + f));
             }
         });
         let observations = counts.observations() as f64;

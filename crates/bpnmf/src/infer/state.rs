@@ -158,7 +158,7 @@ pub(crate) fn report(
             on_anywhere += 1;
             active += usize::from(usage >= least);
             sites_on += usage;
-            expected += scale * stats.activation[k] * dictionary.sum(k);
+            expected += scale * stats.expected(dictionary, k);
             w += (prior.a() - 1.0) * sum_ln(simd, dictionary.row(k)) - prior.b() * dictionary.sum(k);
         }
     }

@@ -50,6 +50,8 @@ pub(crate) struct Work {
     pub(crate) error: f32,
     /// The same for a sum of logarithms of 1 + w h `inverse`, in a column where the component is off and where it is on.
     pub(crate) log_errors: [f32; 2],
+    /// The sums of W over the observed features for the tile at hand, and 1 over them; only if features are missing.
+    pub(crate) observed: Option<[Tile; 2]>,
     /// Set when a rate is out of range: nothing here means anything.
     pub(crate) wild: bool,
 }
@@ -59,6 +61,7 @@ impl Work {
     #[inline(always)]
     pub(crate) fn load<V: Lanes>(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
+        self.observed = None;
         self.rows.clear();
         let column = counts.column(t);
         self.entries = match column {

@@ -3,7 +3,7 @@
 use super::model::{Model, Part, insert};
 use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
-use super::view::View;
+use super::view::{Column, View};
 use crate::random::Key;
 use crate::workers::Workers;
 
@@ -17,18 +17,21 @@ pub(super) const BROOD: usize = 8;
 fn excess(model: &Model, view: &View, workers: &Workers) -> View {
     let features = model.features;
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
-        column.mapped(&expected(model, parts), |x, mean| (x - mean - ABOVE * mean.sqrt()).max(0.0))
+        let mean = expected(model, column, parts);
+        column.mapped(&mean, |x, mean| (x - mean - ABOVE * mean.sqrt()).max(0.0))
     });
     View::of(features, columns)
 }
 
-/// The mean of every entry of a column.
-pub(super) fn expected(model: &Model, parts: &[Part]) -> Vec<f64> {
+/// The mean of every entry of a column, zero where it is missing.
+pub(super) fn expected(model: &Model, column: &Column, parts: &[Part]) -> Vec<f64> {
     let mut mean = vec![0.0; model.features];
     for part in parts {
-        let scale = part.mean() / model.rate[part.k];
-        mean.iter_mut().zip(model.shapes(part.k)).for_each(|(m, shape)| *m += scale * shape);
+        let h = part.mean();
+        let entries = model.shapes(part.k).iter().zip(model.rates(part.k));
+        mean.iter_mut().zip(entries).for_each(|(m, (shape, rate))| *m += h / rate * shape);
     }
+    column.missing.iter().for_each(|&f| mean[f as usize] = 0.0);
     mean
 }
 
@@ -72,13 +75,13 @@ pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, worker
 /// Splits the components whose columns fit worst, up to `count` of them, and says how many.
 pub(super) fn split(model: &mut Model, view: &View, count: usize, key: Key, workers: &Workers) -> usize {
     let misfit = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
-        let mean = expected(model, parts);
+        let mean = expected(model, column, parts);
         let entries = column.to_dense(model.features).into_iter().zip(&mean);
         let excess: f64 = entries.map(|(x, &mean)| deviance(x, mean) - expected_deviance(mean)).sum();
         let total: f64 = mean.iter().sum();
         parts
             .iter()
-            .map(|part| (part.k, excess * model.sum[part.k] * part.mean() / total))
+            .map(|part| (part.k, excess * model.sum_in(column, part.k) * part.mean() / total))
             .collect::<Vec<_>>()
     });
     let mut score = vec![0.0; model.components()];
@@ -104,12 +107,12 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
         return;
     }
     let own = columns.iter().map(|&(t, part)| {
-        let mut shares = expected(model, &model.parts[t]);
-        let scale = part.mean() / model.rate[k];
-        for (share, shape) in shares.iter_mut().zip(model.shapes(k)) {
-            *share = scale * shape / share.max(1e-300);
+        let column = &view.columns[t];
+        let (mut shares, h) = (expected(model, column, &model.parts[t]), part.mean());
+        for ((share, shape), rate) in shares.iter_mut().zip(model.shapes(k)).zip(model.rates(k)) {
+            *share = h / rate * shape / share.max(1e-300);
         }
-        view.columns[t].mapped(&shares, |x, share| x * share)
+        column.mapped(&shares, |x, share| if x > 0.0 { x * share } else { 0.0 })
     });
     let own = View::of(features, own.collect());
     let factors = factorise(&own, 2, 20, key, model.simd, workers);
@@ -133,6 +136,7 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
         let place = if half == 0 {
             model.shape[k * features..(k + 1) * features].copy_from_slice(&shapes);
             model.rate[k] = rate;
+            model.unseen.iter_mut().skip(k * features).take(features).for_each(|unseen| *unseen = 0.0);
             k
         } else {
             model.push(shapes.into_iter(), rate)

@@ -33,9 +33,11 @@ pub(super) fn state_of(model: &Model) -> State {
     let components = (model.components() + SPARE).min(prior.components().max(model.components()));
     let mut dictionary = Dictionary::new(features, components);
     for k in 0..components {
-        for (f, w) in dictionary.row_mut(k).iter_mut().enumerate() {
-            let found = k < model.components();
-            *w = stored(if found { model.shapes(k)[f] / model.rate[k] } else { prior.a() / prior.b() });
+        let row = dictionary.row_mut(k);
+        if k < model.components() {
+            row.iter_mut().zip(model.means(k)).for_each(|(w, mean)| *w = stored(mean));
+        } else {
+            row.fill(stored(prior.a() / prior.b()));
         }
     }
     dictionary.settle();
@@ -68,7 +70,7 @@ pub(super) fn variational_state_of(model: &Model) -> State {
     let usage = state.activations.usage();
     let mut q = Variational {
         nu_w: model.shape.clone(),
-        rho_w: model.rate.iter().flat_map(|&rate| core::iter::repeat_n(rate, features)).collect(),
+        rho_w: (0..model.components()).flat_map(|k| model.rates(k)).collect(),
         nu_h: vec![prior.c(); observations * components],
         rho_h: vec![prior.d(); observations * components],
         alpha_pi: usage.iter().map(|&m| prior.pi_on() + f64::from(m)).collect(),
@@ -121,47 +123,57 @@ pub(super) fn settle(
     }
     model.prior =
         if looks > 0.0 { with_numbers(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
-    read(model, &state, workers);
+    read(model, view, &state, workers);
     model.ascend(view, 3, workers);
 }
 
 /// W, H and S of a state as a model.
-fn read(model: &mut Model, state: &State, workers: &Workers) {
-    let features = model.features;
+fn read(model: &mut Model, view: &View, state: &State, workers: &Workers) {
     let columns: Vec<Vec<(usize, f64)>> = (0..model.observations())
         .map(|t| state.activations.column(t).iter().map(|(k, h)| (k, f64::from(h))).collect())
         .collect();
     let w = |k: usize, f: usize| f64::from(state.dictionary.row(k)[f]);
-    fill(model, state.dictionary.components(), &w, &columns, features, workers);
+    fill(model, view, state.dictionary.components(), &w, &columns, workers);
 }
 
 /// Puts W and the active h into a model, each with the precision that its counts give it.
 pub(super) fn fill(
     model: &mut Model,
+    view: &View,
     components: usize,
     w: &dyn Fn(usize, usize) -> f64,
     columns: &[Vec<(usize, f64)>],
-    features: usize,
     workers: &Workers,
 ) {
-    let prior = model.prior;
-    let mut rate = vec![prior.b(); components];
-    for (k, h) in columns.iter().flatten() {
-        rate[*k] += h;
+    let (prior, features) = (model.prior, model.features);
+    model.rate = vec![prior.b(); components];
+    model.unseen = vec![0.0; if view.partial { components * features } else { 0 }];
+    for (column, on) in view.columns.iter().zip(columns) {
+        for &(k, h) in on {
+            model.rate[k] += h;
+            column.missing.iter().for_each(|&f| model.unseen[k * features + f as usize] += h);
+        }
     }
     let least = 0.5 * prior.a();
-    model.shape = (0..components * features)
-        .map(|i| (w(i / features, i % features) * rate[i / features]).max(least))
-        .collect();
-    model.rate = rate;
+    for i in 0..model.unseen.len() {
+        model.unseen[i] = model.unseen[i].min(model.rate[i / features] - prior.b());
+    }
+    model.shape.resize(components * features, 0.0);
+    for k in 0..components {
+        let rates: Vec<f64> = model.rates(k).collect();
+        for (f, rate) in rates.into_iter().enumerate() {
+            model.shape[k * features + f] = (w(k, f) * rate).max(least);
+        }
+    }
     model.settle(workers);
-    model.parts = columns
+    model.parts = view
+        .columns
         .iter()
-        .map(|column| {
-            column
-                .iter()
+        .zip(columns)
+        .map(|(column, on)| {
+            on.iter()
                 .map(|&(k, h)| {
-                    let rate = prior.d() + model.sum[k];
+                    let rate = prior.d() + model.sum_in(column, k);
                     Part::new(k, (h * rate).max(0.5 * prior.c()), rate)
                 })
                 .collect()

@@ -33,6 +33,8 @@ fn normalise(model: &mut Model, workers: &Workers) {
     for (k, usage) in model.usage().into_iter().enumerate() {
         scales[k] = if usage > 0 { scales[k] / usage as f64 } else { 1.0 };
         model.rate[k] /= scales[k];
+        let unseen = model.unseen.iter_mut().skip(k * model.features).take(model.features);
+        unseen.for_each(|unseen| *unseen /= scales[k]);
     }
     for part in model.parts.iter_mut().flatten() {
         part.rate *= scales[part.k];

@@ -16,6 +16,8 @@ struct Union {
     gain: f64,
     shape: Vec<f64>,
     rate: f64,
+    /// See [`Model::unseen`].
+    unseen: Vec<f64>,
     parts: Vec<(usize, Part)>,
 }
 
@@ -29,33 +31,53 @@ fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
     let columns = joined(&first, &second);
     let pooled = |old: &[Option<Part>; 2]| c + old.iter().flatten().map(|part| part.shape - c).sum::<f64>();
     let total: f64 = columns.iter().map(|(_, old)| pooled(old)).sum();
-    let sum_shape: f64 = shape.iter().sum();
+    // The share of its activation that each feature did not see.
+    let both = model.rate[i] + model.rate[j];
+    let rates = model.rates(i).zip(model.rates(j));
+    let unseen: Vec<f64> = if view.partial {
+        rates.map(|(x, y)| ((both - x - y) / (both - 2.0 * b).max(1e-300)).clamp(0.0, 1.0)).collect()
+    } else {
+        Vec::new()
+    };
+    let rate_at = |rate: f64, f: usize| rate - unseen.get(f).map_or(0.0, |unseen| unseen * (rate - b));
+    let sums_at = |rate: f64| {
+        let seen = |f: usize| if unseen.is_empty() { 1.0 } else { rate_at(rate, f) / rate };
+        Sums::new(view, &columns, shape.iter().enumerate().map(|(f, nu)| nu / seen(f)))
+    };
     // The rates of a component alone with its counts: q(W) and q(H) each fitted to the other.
-    let mut rate = model.rate[i] + model.rate[j];
+    let sums = sums_at(both);
+    let mut rate = both;
     for _ in 0..200 {
-        let next = b + total / (d + sum_shape / rate);
+        let next = b + match &sums.by_column {
+            None => total / (d + sums.all / rate),
+            Some(sums) => {
+                columns.iter().zip(sums).map(|((_, old), sum)| pooled(old) / (d + sum / rate)).sum()
+            }
+        };
         let settled = (next - rate).abs() < 1e-10 * rate;
         rate = next;
         if settled {
             break;
         }
     }
-    let (sum, rate_h) = (sum_shape / rate, d + sum_shape / rate);
+    let sums = sums_at(rate);
     let mut gain = model.kl_w(i) + model.kl_w(j) + model.mask_term(columns.len())
         - model.mask_term(usage.0)
         - model.mask_term(usage.1)
-        - shape.iter().map(|&nu| kl_gamma(nu, rate, a, b)).sum::<f64>();
+        - shape.iter().enumerate().map(|(f, &nu)| kl_gamma(nu, rate_at(rate, f), a, b)).sum::<f64>();
     // q(h) of the union is known before any column is looked at: so is the most that the columns can save.
     let mut saved = Vec::with_capacity(columns.len());
     let mut parts = Vec::with_capacity(columns.len());
-    for (t, old) in &columns {
-        let part = Part::new(i, pooled(old), rate_h);
-        let before: f64 = old.iter().flatten().map(|part| model.cost(part)).sum();
-        saved.push(before - sum * part.mean() - kl_gamma(part.shape, rate_h, c, d));
+    for (at, (t, old)) in columns.iter().enumerate() {
+        let column = &view.columns[*t];
+        let sum = sums.of(at) / rate;
+        let part = Part::new(i, pooled(old), d + sum);
+        let before: f64 = old.iter().flatten().map(|part| model.cost(column, part)).sum();
+        saved.push(before - sum * part.mean() - kl_gamma(part.shape, part.rate, c, d));
         parts.push((*t, part));
     }
     let mut to_come: f64 = saved.iter().sum();
-    let row: Vec<f64> = shape.iter().map(|&nu| geometric(nu, rate)).collect();
+    let row: Vec<f64> = shape.iter().enumerate().map(|(f, &nu)| geometric(nu, rate_at(rate, f))).collect();
     let (mut field, mut buffer) = (Vec::new(), Vec::new());
     for (((t, old), (_, part)), saved) in columns.iter().zip(&parts).zip(&saved) {
         if gain + to_come < 0.0 {
@@ -77,7 +99,31 @@ fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
         gain += saved + sum_x_ln(model.simd, &column.x, &field) - before;
         to_come -= saved;
     }
-    (gain > 0.0).then_some(Union { gain, shape, rate, parts })
+    let unseen = unseen.iter().map(|share| share * (rate - b)).collect();
+    (gain > 0.0).then_some(Union { gain, shape, rate, unseen, parts })
+}
+
+/// The sum of W times its rate over the features of a column.
+struct Sums {
+    all: f64,
+    /// Without the features that are missing; only if some are.
+    by_column: Option<Vec<f64>>,
+}
+
+impl Sums {
+    fn new(view: &View, columns: &[(usize, [Option<Part>; 2])], w: impl Iterator<Item = f64>) -> Self {
+        if !view.partial {
+            return Self { all: w.sum(), by_column: None };
+        }
+        let w: Vec<f64> = w.collect();
+        let all: f64 = w.iter().sum();
+        let observed = |(t, _): &(usize, _)| (all - view.columns[*t].unseen(&w)).max(0.0);
+        Self { all, by_column: Some(columns.iter().map(observed).collect()) }
+    }
+
+    fn of(&self, column: usize) -> f64 {
+        self.by_column.as_ref().map_or(self.all, |sums| sums[column])
+    }
 }
 
 /// Two lists of columns as one, with the part of each where it is on.
@@ -151,6 +197,9 @@ fn apply(model: &mut Model, i: usize, j: usize, union: Union, workers: &Workers)
     let features = model.features;
     model.shape[i * features..(i + 1) * features].copy_from_slice(&union.shape);
     model.rate[i] = union.rate;
+    if !model.unseen.is_empty() {
+        model.unseen[i * features..(i + 1) * features].copy_from_slice(&union.unseen);
+    }
     for (t, part) in union.parts {
         let parts = &mut model.parts[t];
         parts.retain(|part| part.k != i && part.k != j);

@@ -416,14 +416,8 @@ pub(crate) fn evidence(
     }
     let view = View::new(counts);
     let mut model = Model::empty(workers.simd, features, counts.observations(), *prior);
-    chain::fill(
-        &mut model,
-        components,
-        &|k, f| slots.dictionary[k * features + f],
-        &columns,
-        features,
-        workers,
-    );
+    let w = |k: usize, f: usize| slots.dictionary[k * features + f];
+    chain::fill(&mut model, &view, components, &w, &columns, workers);
     model.ascend(&view, 3, workers);
     for (&k, value) in kept.iter().zip(moves::evidence(&model, &view, workers)) {
         evidence[k] = value;

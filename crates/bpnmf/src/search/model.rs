@@ -65,9 +65,11 @@ pub(super) struct Model {
     pub(super) features: usize,
     /// The prior; the search learns a, b, c, d.
     pub(super) prior: CheckedPrior,
-    /// q(W_fk) = Gamma(shape[k F + f], rate[k]).
+    /// q(W_fk) = Gamma(shape[k F + f], rate[k] - unseen[k F + f]).
     pub(super) shape: Vec<f64>,
     pub(super) rate: Vec<f64>,
+    /// The activation of a component in the columns where a feature is missing; empty if none is.
+    pub(super) unseen: Vec<f64>,
     /// exp E log W.
     pub(super) geometric: Vec<f64>,
     /// sum over f of E W.
@@ -85,6 +87,7 @@ impl Model {
             prior,
             shape: Vec::new(),
             rate: Vec::new(),
+            unseen: Vec::new(),
             geometric: Vec::new(),
             sum: Vec::new(),
             parts: vec![Vec::new(); observations],
@@ -108,6 +111,30 @@ impl Model {
     /// The shapes of q(W) of a component.
     pub(super) fn shapes(&self, k: usize) -> &[f64] {
         &self.shape[k * self.features..][..self.features]
+    }
+
+    /// The rates of q(W) of a component.
+    pub(super) fn rates(&self, k: usize) -> impl Iterator<Item = f64> {
+        let unseen = self.unseen.get(k * self.features..(k + 1) * self.features).unwrap_or(&[]);
+        let rate = self.rate[k];
+        (0..self.features).map(move |f| rate - unseen.get(f).unwrap_or(&0.0))
+    }
+
+    /// E W of a component.
+    pub(super) fn means(&self, k: usize) -> impl Iterator<Item = f64> {
+        self.shapes(k).iter().zip(self.rates(k)).map(|(shape, rate)| shape / rate)
+    }
+
+    /// The sum of E W of a component over the features that were observed in a column.
+    #[inline(always)]
+    pub(super) fn sum_in(&self, column: &Column, k: usize) -> f64 {
+        if column.missing.is_empty() {
+            return self.sum[k];
+        }
+        let (shapes, rate) = (self.shapes(k), self.rate[k]);
+        let unseen = |f: usize| self.unseen.get(k * self.features + f).unwrap_or(&0.0);
+        let mean = |&f: &u32| shapes[f as usize] / (rate - unseen(f as usize));
+        (self.sum[k] - column.missing.iter().map(mean).sum::<f64>()).max(0.0)
     }
 
     /// The number of columns each component is on in.
@@ -143,14 +170,22 @@ impl Model {
     pub(super) fn settle(&mut self, workers: &Workers) {
         let features = self.features;
         self.geometric.resize(self.shape.len(), 0.0);
-        let rows = self.geometric.chunks_mut(features).zip(self.shape.chunks(features)).zip(&self.rate);
-        workers.for_each(rows, |((row, shape), &rate), _| {
-            for (g, &nu) in row.iter_mut().zip(shape) {
+        if !self.unseen.is_empty() {
+            self.unseen.resize(self.shape.len(), 0.0);
+        }
+        let mut all = core::mem::take(&mut self.geometric);
+        workers.for_each(all.chunks_mut(features).enumerate(), |(k, row), _| {
+            for ((g, &nu), rate) in row.iter_mut().zip(self.shapes(k)).zip(self.rates(k)) {
                 *g = geometric(nu, rate).max(1e-300);
             }
         });
-        let sums = self.shape.chunks(features).zip(&self.rate);
-        self.sum = sums.map(|(row, rate)| row.iter().sum::<f64>() / rate).collect();
+        self.geometric = all;
+        self.sum = if self.unseen.is_empty() {
+            let sums = self.shape.chunks(features).zip(&self.rate);
+            sums.map(|(row, rate)| row.iter().sum::<f64>() / rate).collect()
+        } else {
+            (0..self.components()).map(|k| self.means(k).sum()).collect()
+        };
     }
 
     /// Prior log odds of a component in one more column.
@@ -190,7 +225,7 @@ impl Model {
                 for part in parts.iter_mut() {
                     let row = column.gather(self.row(part.k), &mut buffer);
                     let claimed = part.geometric * dot(simd, &ratio, row);
-                    *part = Part::new(part.k, prior.c() + claimed, prior.d() + self.sum[part.k]);
+                    *part = Part::new(part.k, prior.c() + claimed, prior.d() + self.sum_in(column, part.k));
                 }
             }
             self.field(column, parts, &mut field, &mut buffer);
@@ -198,26 +233,37 @@ impl Model {
             ratio
         });
         self.parts = all;
-        let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+        let mut lists: Vec<Vec<(usize, Part)>> = vec![Vec::new(); self.components()];
         let mut means = vec![0.0; self.components()];
         for (t, parts) in self.parts.iter().enumerate() {
             for part in parts {
-                lists[part.k].push((t, part.geometric));
+                lists[part.k].push((t, *part));
                 means[part.k] += part.mean();
             }
         }
         let rows = self.shape.chunks_mut(features).zip(self.geometric.chunks(features)).zip(&lists);
         workers.for_each(rows, |((shape, geometric), list), _| {
             shape.fill(0.0);
-            for &(t, h) in list {
-                view.columns[t].scatter(shape, &ratios[t], h);
+            for (t, part) in list {
+                view.columns[*t].scatter(shape, &ratios[*t], part.geometric);
             }
             for (nu, g) in shape.iter_mut().zip(geometric) {
                 *nu = prior.a() + *nu * g;
             }
         });
-        for (rate, mean) in self.rate.iter_mut().zip(means) {
+        for (rate, mean) in self.rate.iter_mut().zip(&means) {
             *rate = prior.b() + mean;
+        }
+        if view.partial {
+            self.unseen.clear();
+            self.unseen.resize(self.shape.len(), 0.0);
+            let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
+            workers.for_each(rows, |((unseen, list), all), _| {
+                for (t, part) in list {
+                    view.columns[*t].missing.iter().for_each(|&f| unseen[f as usize] += part.mean());
+                }
+                unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
+            });
         }
         self.settle(workers);
     }
@@ -247,13 +293,13 @@ impl Model {
         buffer: &mut Vec<f64>,
     ) -> f64 {
         self.field(column, parts, field, buffer);
-        let cost: f64 = parts.iter().map(|part| self.cost(part)).sum();
+        let cost: f64 = parts.iter().map(|part| self.cost(column, part)).sum();
         sum_x_ln(self.simd, &column.x, field) - cost
     }
 
     /// What a part costs a column: the counts it expects and KL of q(h).
-    pub(super) fn cost(&self, part: &Part) -> f64 {
-        self.sum[part.k] * part.mean() + self.kl_h(part)
+    pub(super) fn cost(&self, column: &Column, part: &Part) -> f64 {
+        self.sum_in(column, part.k) * part.mean() + self.kl_h(part)
     }
 
     fn kl_h(&self, part: &Part) -> f64 {
@@ -270,7 +316,7 @@ impl Model {
     /// KL of q(W_k).
     pub(super) fn kl_w(&self, k: usize) -> f64 {
         let (a, b) = (self.prior.a(), self.prior.b());
-        self.shapes(k).iter().map(|&nu| kl_gamma(nu, self.rate[k], a, b)).sum()
+        self.shapes(k).iter().zip(self.rates(k)).map(|(&nu, rate)| kl_gamma(nu, rate, a, b)).sum()
     }
 
     /// Adds a component: W has the given shapes and rate; the caller says where it is on.
@@ -291,6 +337,9 @@ impl Model {
             kept.iter().flat_map(|&k| &values[k * features..(k + 1) * features]).copied().collect()
         };
         (self.shape, self.geometric) = (rows(&self.shape), rows(&self.geometric));
+        if !self.unseen.is_empty() {
+            self.unseen = rows(&self.unseen);
+        }
         self.rate = kept.iter().map(|&k| self.rate[k]).collect();
         self.sum = kept.iter().map(|&k| self.sum[k]).collect();
         for parts in &mut self.parts {

@@ -48,11 +48,19 @@ pub(super) fn pursue(
 }
 
 /// The best q(h) of component `k` on top of `base`, from exp E log h = `start`.
-fn fitted(model: &Model, x: &[f64], base: &[f64], row: &[f64], k: usize, start: f64, rounds: usize) -> Part {
-    let rate = model.prior.d() + model.sum[k];
+fn fitted(
+    model: &Model,
+    column: &Column,
+    base: &[f64],
+    row: &[f64],
+    k: usize,
+    start: f64,
+    rounds: usize,
+) -> Part {
+    let rate = model.prior.d() + model.sum_in(column, k);
     let mut part = Part { k, shape: 0.0, rate, geometric: start };
     for _ in 0..rounds {
-        part.shape = model.prior.c() + claimed(model.simd, x, base, row, part.geometric);
+        part.shape = model.prior.c() + claimed(model.simd, &column.x, base, row, part.geometric);
         part.geometric = geometric(part.shape, rate);
     }
     part
@@ -64,7 +72,7 @@ fn refresh(model: &Model, column: &Column, parts: &mut [Part], rounds: usize, bu
         for part in parts.iter_mut() {
             let row = column.gather(model.row(part.k), &mut buffers.row);
             without(model.simd, &buffers.field, row, part.geometric, &mut buffers.base);
-            *part = fitted(model, &column.x, &buffers.base, row, part.k, part.geometric, 2);
+            *part = fitted(model, column, &buffers.base, row, part.k, part.geometric, 2);
             core::mem::swap(&mut buffers.field, &mut buffers.base);
             add_scaled(model.simd, &mut buffers.field, row, part.geometric);
         }
@@ -92,7 +100,7 @@ fn best_addition(
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;
         }
-        let slope = dot(model.simd, ratio, column.gather(model.row(k), row)) / model.sum[k];
+        let slope = dot(model.simd, ratio, column.gather(model.row(k), row)) / model.sum_in(column, k);
         let bound = if slope > 1.0 { n * (ln(slope) - 1.0 + 1.0 / slope) } else { 0.0 } + log_odds[k];
         if bound > 0.0 || parts.is_empty() {
             candidates.push((bound, k));
@@ -104,8 +112,8 @@ fn best_addition(
         if bound <= most && !parts.is_empty() {
             break;
         }
-        let (row, sum) = (column.gather(model.row(k), row), model.sum[k]);
-        let part = fitted(model, &column.x, base, row, k, start, 5);
+        let (row, sum) = (column.gather(model.row(k), row), model.sum_in(column, k));
+        let part = fitted(model, column, base, row, k, start, 5);
         let value = log_odds[k] - sum * part.mean() - kl_gamma(part.shape, part.rate, c, d)
             + gain(model.simd, &column.x, base, row, part.geometric);
         if value > most {
@@ -129,7 +137,7 @@ fn best_removal(
     let (mut best, mut most) = (None, 1e-6);
     for (at, part) in parts.iter().enumerate() {
         let row = column.gather(model.row(part.k), &mut buffers.row);
-        let value = model.cost(part) - log_odds[part.k]
+        let value = model.cost(column, part) - log_odds[part.k]
             + loss(model.simd, &column.x, &buffers.field, row, part.geometric);
         if value > most {
             (best, most) = (Some(at), value);

@@ -38,7 +38,7 @@ pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispe
     // Deviance, what Poisson counts would have, and the number of entries: of the small entries and of all.
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
         let mut sums = [[0.0; 3]; 2];
-        for (x, mean) in column.to_dense(model.features).into_iter().zip(expected(model, parts)) {
+        for (x, mean) in column.to_dense(model.features).into_iter().zip(expected(model, column, parts)) {
             if mean < SMALL.0 {
                 continue;
             }
@@ -129,7 +129,7 @@ pub(super) fn coarsened(counts: &Counts, power: f64, key: Key) -> Counts {
         }
         Counts::from_dense(features, observations, values)
     };
-    made.expect("as valid as the counts they come from")
+    made.expect("as valid as the counts they come from").missing_like(counts)
 }
 
 #[cfg(test)]

@@ -42,7 +42,8 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
             let mut buffer = Vec::new();
             let row = column.gather(&latest, &mut buffer);
             let entries = column.x.iter().zip(row).filter(|(x, _)| **x > 0.0);
-            entries.map(|(x, p)| x * ln(x / (column.total * p))).sum::<f64>()
+            let seen = (1.0 - column.unseen(&latest)).max(1e-9);
+            entries.map(|(x, p)| x * ln(x * seen / (column.total * p))).sum::<f64>()
         });
         for (least, new) in deviance.iter_mut().zip(with_latest) {
             *least = least.min(new.max(0.0));
@@ -133,7 +134,9 @@ fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers:
             };
             explain(h, &mut ratio, &mut buffer);
             for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
-                *h *= dot(simd, &ratio, column.gather(&w[k * features..][..features], &mut buffer));
+                let row = &w[k * features..][..features];
+                // Where nothing was observed there is as much as expected.
+                *h *= dot(simd, &ratio, column.gather(row, &mut buffer)) + column.unseen(row);
                 if *h < 1e-9 * column.total {
                     *h = 0.0;
                 }
@@ -151,6 +154,7 @@ fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers:
             let mut sums = vec![0.0; features];
             for (t, ratio) in ratios.iter().enumerate().filter(|(t, _)| h[*t][k] > 0.0) {
                 view.columns[t].scatter(&mut sums, ratio, h[t][k]);
+                view.columns[t].missing.iter().for_each(|&f| sums[f as usize] += h[t][k]);
             }
             row.iter_mut().zip(&sums).for_each(|(w, sum)| *w = (*w * sum).max(1e-12));
             let total: f64 = row.iter().sum();

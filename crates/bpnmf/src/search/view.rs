@@ -2,7 +2,8 @@
 
 use crate::counts::Counts;
 
-/// One column: every feature in order, or the positive entries only.
+/// One column: every feature in order, or the positive entries only; if features are missing, those that were observed or
+/// the positive ones.
 #[derive(Debug, Clone)]
 pub(super) struct Column {
     /// Features of the entries; empty when all features are there in order.
@@ -10,6 +11,8 @@ pub(super) struct Column {
     /// The entries.
     pub(super) x: Vec<f64>,
     pub(super) total: f64,
+    /// Features that were not observed.
+    pub(super) missing: Vec<u32>,
 }
 
 impl Column {
@@ -18,9 +21,18 @@ impl Column {
         Self::new(Vec::new(), x)
     }
 
+    /// The features that were observed.
+    fn partial(values: Vec<f64>, missing: Vec<u32>) -> Self {
+        let mut unseen = missing.iter().peekable();
+        let seen = |f: &u32| unseen.next_if(|&missing| missing == f).is_none();
+        let at: Vec<u32> = (0..values.len() as u32).filter(seen).collect();
+        let x = at.iter().map(|&f| values[f as usize]).collect();
+        Self { missing, ..Self::new(at, x) }
+    }
+
     fn new(at: Vec<u32>, x: Vec<f64>) -> Self {
         let total = x.iter().sum();
-        Self { at, x, total }
+        Self { at, x, total, missing: Vec::new() }
     }
 
     /// `row` at the entries of this column.
@@ -48,7 +60,8 @@ impl Column {
         }
     }
 
-    /// The column whose entries are `entry(x, row)`, not negative and 0 where x is; held the same way.
+    /// The column whose entries are `entry(x, row)`, not negative and 0 where x is; held the same way, and what is missing
+    /// stays missing.
     pub(super) fn mapped(&self, row: &[f64], entry: impl Fn(f64, f64) -> f64) -> Self {
         let mut buffer = Vec::new();
         let row = self.gather(row, &mut buffer);
@@ -56,11 +69,20 @@ impl Column {
         if self.at.is_empty() {
             return Self::dense(entries.collect());
         }
+        if !self.missing.is_empty() {
+            return Self { missing: self.missing.clone(), ..Self::new(self.at.clone(), entries.collect()) };
+        }
         let (at, x) = self.at.iter().zip(entries).filter(|(_, x)| *x > 0.0).unzip();
         Self::new(at, x)
     }
 
-    /// All features of the column.
+    /// The values of the missing features, added up.
+    #[inline(always)]
+    pub(super) fn unseen(&self, values: &[f64]) -> f64 {
+        self.missing.iter().map(|&f| values[f as usize]).sum()
+    }
+
+    /// All features of the column, zero where missing.
     pub(super) fn to_dense(&self, features: usize) -> Vec<f64> {
         let mut out = vec![0.0; features];
         self.scatter(&mut out, &self.x, 1.0);
@@ -74,6 +96,8 @@ pub(super) struct View {
     pub(super) features: usize,
     pub(super) columns: Vec<Column>,
     pub(super) total: f64,
+    /// Whether any entry is missing.
+    pub(super) partial: bool,
 }
 
 impl View {
@@ -82,15 +106,16 @@ impl View {
         let columns = (0..counts.observations())
             .map(|t| {
                 let entries: Vec<(usize, f64)> = counts.column(t).positive().collect();
+                let missing = counts.missing(t).to_vec();
                 if 2 * entries.len() >= features {
                     let mut x = vec![0.0; features];
                     for (f, value) in entries {
                         x[f] = value;
                     }
-                    Column::dense(x)
+                    if missing.is_empty() { Column::dense(x) } else { Column::partial(x, missing) }
                 } else {
                     let (at, x) = entries.into_iter().map(|(f, value)| (f as u32, value)).unzip();
-                    Column::new(at, x)
+                    Column { missing, ..Column::new(at, x) }
                 }
             })
             .collect();
@@ -99,6 +124,7 @@ impl View {
 
     pub(super) fn of(features: usize, columns: Vec<Column>) -> Self {
         let total = columns.iter().map(|column| column.total).sum();
-        Self { features, columns, total }
+        let partial = columns.iter().any(|column| !column.missing.is_empty());
+        Self { features, columns, total, partial }
     }
 }

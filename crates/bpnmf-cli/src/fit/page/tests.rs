@@ -25,6 +25,7 @@ fn page(flags: &str, scale: f64) -> String {
         features: 6,
         observations: 40,
         nonzeros: counts.nonzeros(),
+        missing: 0,
         total: counts.total(),
         whole_counts: true,
         feature_names: Some((0..6).map(|f| format!("a name that is rather long {f}")).collect()),

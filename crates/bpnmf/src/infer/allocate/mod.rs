@@ -35,7 +35,7 @@ pub(crate) struct Allocated {
     x: Vec<f64>,
     /// X / Xhat at the entries, padded to whole chunks; not if counts are drawn.
     ratio: Vec<Line>,
-    parts: Vec<(usize, f32)>,
+    pub(crate) parts: Vec<(usize, f32)>,
     /// Counts that were drawn, a part after the other, and in addition to them those in `many`.
     units: Vec<u8>,
     many: Vec<Many>,
@@ -86,6 +86,14 @@ pub(crate) fn share(
         compact::share(simd, task, out, shares, &mut scratch.compact);
     } else {
         dense::share(simd, task, first, out, shares, &mut scratch.dense);
+    }
+    for (c, column) in out.iter_mut().enumerate() {
+        // What is expected where nothing was observed says nothing.
+        let missing = task.counts.missing(first + c);
+        if !missing.is_empty() {
+            let unseen = |&(k, h): &(usize, f32)| f64::from(h) * task.dictionary.missing_sum(k, missing);
+            column.log_likelihood += column.parts.iter().map(unseen).sum::<f64>();
+        }
     }
     if task.allocation == Allocation::Sampled {
         sampled::sample(simd, task, first, out, shares, &mut scratch.sampled);

@@ -21,6 +21,7 @@ pub(super) struct Fixed {
     /// H of component k in column t at `h[t][k]`.
     pub(super) h: [Vec<f64>; 2],
     pub(super) logit: Vec<f64>,
+    /// NaN where it is missing.
     pub(super) x: [[f64; 3]; 2],
 }
 
@@ -30,7 +31,7 @@ impl Fixed {
     }
 
     pub(super) fn counts(&self) -> Counts {
-        Counts::from_dense(3, 2, self.x.concat()).unwrap()
+        Counts::from_dense_with_missing(3, 2, self.x.concat()).unwrap()
     }
 
     pub(super) fn dictionary(&self) -> Dictionary {
@@ -66,7 +67,7 @@ impl Fixed {
             }
         }
         let term = |f: usize| if self.x[t][f] > 0.0 { self.x[t][f] * rates[f].ln() } else { 0.0 } - rates[f];
-        (0..3).map(term).sum()
+        (0..3).filter(|&f| !self.x[t][f].is_nan()).map(term).sum()
     }
 
     /// p(s_t | x_t, W, h_t, pi) of every state.
@@ -138,7 +139,7 @@ fn check(name: &str, fixed: &Fixed, simd: Simd, seed: u64) {
     }
     for t in 0..2 {
         let distribution = fixed.column_distribution(t);
-        let empty = fixed.x[t].iter().all(|&x| x == 0.0);
+        let empty = fixed.x[t].iter().all(|&x| x.is_nan() || x == 0.0);
         assert_eq!(distribution[0] > 0.0, empty, "only a column without counts may be all off");
         compare(&format!("{name}, column {t}"), &visited[t], &distribution);
     }
@@ -178,6 +179,18 @@ fn sweep_may_leave_only_a_column_without_counts_all_off() {
     check("K = 4, one entry", &lone, Simd::Auto, 6);
     let none = random_problem(3, -0.5, [[0.0; 3]; 2], 33);
     check("K = 3, nothing at all", &none, Simd::Auto, 7);
+}
+
+#[test]
+fn sweep_leaves_missing_entries_out_of_the_likelihood() {
+    let x = [[3.0, f64::NAN, 2.0], [f64::NAN, f64::NAN, 1.0]];
+    for (i, simd) in [Simd::Auto, Simd::Plain].into_iter().enumerate() {
+        let seed = i as u64;
+        check(&format!("missing, {simd:?}"), &random_problem(4, 0.0, x, 80 + seed), simd, 80 + seed);
+    }
+    let lone = random_problem(4, -1.0, [[f64::NAN, 2.0, 0.0], [f64::NAN; 3]], 82);
+    assert!(compact(&lone.counts()));
+    check("missing, one entry", &lone, Simd::Auto, 82);
 }
 
 #[test]

@@ -113,7 +113,20 @@ fn compressed(counts: &Counts) -> Counts {
         }
         starts.push(rows.len());
     }
-    Counts::from_sparse(counts.features(), counts.observations(), starts, rows, values).unwrap()
+    Counts::from_sparse(counts.features(), counts.observations(), starts, rows, values)
+        .unwrap()
+        .missing_like(counts)
+}
+
+/// The same matrix with this share of its entries missing; the first column has none that were observed.
+fn without_some(counts: &Counts, share: f64, seed: u64) -> Counts {
+    let mut stream = Key::new(seed).stream(Site::Synthesis, 1, 0, 0);
+    let (mut starts, mut rows) = (vec![0], Vec::new());
+    for t in 0..counts.observations() {
+        rows.extend((0..counts.features() as u32).filter(|_| stream.uniform() < share || t == 0));
+        starts.push(rows.len());
+    }
+    counts.clone().with_missing(starts, rows).unwrap()
 }
 
 /// A matrix with about the given share of positive entries, of size about `size`. The last row and, if there are

@@ -1,6 +1,6 @@
 //! SSMF-A with a step of 1: q is then the complete conditional, built here by brute force from its definition.
 
-use super::{compressed, dense_values, matrix};
+use super::{compressed, dense_values, matrix, without_some};
 use crate::counts::Counts;
 use crate::infer::{Batch, Engine, Init, Ssmf, State};
 use crate::prior::{CheckedPrior, Prior};
@@ -43,7 +43,7 @@ fn conditionals(state: &State, counts: &Counts, prior: &CheckedPrior, columns: R
         for &(k, h) in &on {
             out.alpha_pi[k] += scale;
             out.beta_pi[k] -= scale;
-            for f in 0..features {
+            for f in (0..features).filter(|&f| !counts.missing(t).contains(&(f as u32))) {
                 let rate: f64 = on.iter().map(|&(j, h)| w(f, j) * h).sum();
                 let share = x[t * features + f] * w(f, k) * h / rate;
                 out.nu_w[k * features + f] += scale * share;
@@ -95,7 +95,8 @@ fn ssmf_with_a_step_of_one_lands_on_the_complete_conditionals() {
     for (features, observations, components) in shapes {
         for (density, size) in [(0.1, 3.0), (0.7, 40.0), (0.0, 1.0)] {
             let dense = matrix(features, observations, density, size, 310);
-            for counts in [&dense, &compressed(&dense)] {
+            let partial = without_some(&dense, 0.3, 311);
+            for counts in [&dense, &compressed(&dense), &partial, &compressed(&partial)] {
                 for init in [Init::Random, Init::Scaled] {
                     for sweeps in [1, 3] {
                         let engine = Ssmf { init, sweeps, ..Ssmf::default() };

@@ -243,7 +243,11 @@ fn without_h<P, V: Lanes>(place: &Place<'_, '_, P>, c: usize, status: u16, sites
     let one = V::splat(1.0);
     let score = V::load(&place.scores[c].0);
     let above = V::splat(1.0 + work.error);
-    let r = score.mul(V::load(&place.job.dictionary.inverse_sum_tile(tile).0)).mul(above).max(one);
+    let inverse_sum = match &work.observed {
+        Some([_, inverse]) => inverse,
+        None => place.job.dictionary.inverse_sum_tile(tile),
+    };
+    let r = score.mul(V::load(&inverse_sum.0)).mul(above).max(one);
     // Near r = 1 the three terms cancel: what is left carries an absolute error.
     let [log] = V::ln([r]);
     let slack = V::splat(LN_ERROR + 5e-7).mul_add(log, V::splat(5e-7));
@@ -277,7 +281,11 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
     let odds: [V; N] = each!(V, N, n => {
         logit[n].negate_where(status[n]).add(V::select(status[n], tiled.on, tiled.off))
     });
-    let stay: [V; N] = each!(V, N, n => odds[n].add(less(h[n].mul(tiled.sum), ROUNDING)));
+    let sum: [V; N] = each!(V, N, n => match &works[n].observed {
+        Some([sum, _]) => V::load(&sum.0),
+        None => tiled.sum,
+    });
+    let stay: [V; N] = each!(V, N, n => odds[n].add(less(h[n].mul(sum[n]), ROUNDING)));
     let stay_jensen: [V; N] = each!(V, N, n => less(stay[n], JENSEN_ERROR));
     let linear: [V; N] =
         each!(V, N, n => more(h[n].mul(V::load(&place.scores[columns[n]].0)), works[n].error));

@@ -168,7 +168,8 @@ impl<P: Proposal> Sweep<'_, P> {
     /// The threshold G must exceed for the site to be on.
     #[inline(always)]
     pub(crate) fn threshold(&self, t: usize, k: usize, h: f32) -> f64 {
-        self.logit_uniform(t, k) - self.odds.logit[k] + f64::from(h) * self.dictionary.sum(k)
+        self.logit_uniform(t, k) - self.odds.logit[k]
+            + f64::from(h) * self.dictionary.observed_sum(k, self.counts.missing(t))
     }
 }
 

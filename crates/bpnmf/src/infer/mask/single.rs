@@ -110,7 +110,8 @@ pub(super) fn logarithms<P, V: Lanes>(
         let error = work.log_errors[usize::from(h < 0.0)] * gain.abs();
         let stay = sites.stay[c].0[lane];
         // `stay` is below the threshold by what single precision may have lost; this is above it by as much.
-        let lost = job.odds.logit[k].abs() as f32 + (h * job.dictionary.sum_tile(tile).0[lane]).abs();
+        let sum = work.observed.as_ref().map_or(job.dictionary.sum_tile(tile), |[sum, _]| sum);
+        let lost = job.odds.logit[k].abs() as f32 + (h * sum.0[lane]).abs();
         let change = stay + 2.1 * (MARGIN + ROUNDING * lost);
         let sound = least.gt(V::splat(-SHARE)) == u16::MAX;
         let stays = (gain + error <= stay) & sound;

@@ -124,6 +124,12 @@ fn sweep_tile<P: Proposal, V: Lanes>(
         score_tile::<V>(job.dictionary, tile, &scratch.columns, &stale[..number], of_tile);
     }
     scratch.stale = 0;
+    if job.counts.has_missing() {
+        for (c, work) in scratch.columns[..columns].iter_mut().enumerate() {
+            let missing = job.counts.missing(first + c);
+            work.observed = (!missing.is_empty()).then(|| job.dictionary.observed_sum_tiles(tile, missing));
+        }
+    }
     for c in 0..columns {
         prefetch(values, c * tiles + tile + 1);
     }

@@ -1,15 +1,19 @@
 //! Counts: a validated non-negative matrix, features x observations. Knows nothing of files or models.
 
+mod compressed;
+
 use crate::error::Error;
 use crate::random::{Key, Site};
 use crate::special::ln_gamma;
+use compressed::{Missing, SparseParts, check_compressed, turned};
 
 /// The largest value an entry may have.
 const LARGEST: f64 = 1e15;
 
 /// A validated non-negative F x T matrix: rows are features, columns are observations.
 ///
-/// Held dense (column after column) or as compressed columns; both give the same answers bit for bit.
+/// Held dense (column after column) or as compressed columns; both give the same answers bit for bit. Entries may be
+/// missing: they are left out of the likelihood, and count as zero wherever values are asked for.
 ///
 /// ```
 /// let counts = bpnmf::Counts::from_dense(2, 3, vec![1.0, 0.0, 2.0, 5.0, 0.0, 1.0])?;
@@ -22,6 +26,8 @@ pub struct Counts {
     features: usize,
     observations: usize,
     storage: Storage,
+    /// `None` if every entry was observed.
+    missing: Option<Missing>,
     column_totals: Vec<f64>,
     nonzeros: usize,
     ln_factorials: f64,
@@ -70,7 +76,84 @@ impl Counts {
         for (i, &value) in values.iter().enumerate() {
             check_entry(i % features, i / features, value)?;
         }
-        Ok(Self::summarised(features, observations, Storage::Dense(values)))
+        Ok(Self::summarised(features, observations, Storage::Dense(values), None))
+    }
+
+    /// The same with NaN for every entry that was not observed.
+    ///
+    /// ```
+    /// let counts = bpnmf::Counts::from_dense_with_missing(2, 2, vec![1.0, f64::NAN, 0.0, 3.0])?;
+    /// assert_eq!(counts.missing(0), [1]);
+    /// assert_eq!((counts.observed(), counts.total()), (3, 4.0));
+    /// # Ok::<(), bpnmf::Error>(())
+    /// ```
+    pub fn from_dense_with_missing(
+        features: usize,
+        observations: usize,
+        mut values: Vec<f64>,
+    ) -> Result<Self, Error> {
+        let (mut starts, mut rows) = (vec![0], Vec::new());
+        for column in values.chunks_mut(features.max(1)) {
+            for (f, value) in column.iter_mut().enumerate().filter(|(_, value)| value.is_nan()) {
+                rows.push(f as u32);
+                *value = 0.0;
+            }
+            starts.push(rows.len());
+        }
+        Self::from_dense(features, observations, values)?.with_missing(starts, rows)
+    }
+
+    /// Compressed columns as in [`Self::from_sparse`], with NaN for every entry that was not observed.
+    pub fn from_sparse_with_missing(
+        features: usize,
+        observations: usize,
+        starts: Vec<usize>,
+        rows: Vec<u32>,
+        mut values: Vec<f64>,
+    ) -> Result<Self, Error> {
+        check_compressed(features, observations, &starts, &rows, values.len())?;
+        let mut missing = Missing { starts: vec![0], rows: Vec::new() };
+        for t in 0..observations {
+            for i in (starts[t]..starts[t + 1]).filter(|&i| values[i].is_nan()) {
+                missing.rows.push(rows[i]);
+            }
+            missing.starts.push(missing.rows.len());
+        }
+        values.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
+        Self::from_sparse(features, observations, starts, rows, values)?
+            .with_missing(missing.starts, missing.rows)
+    }
+
+    /// The matrix without some entries: `starts[t] .. starts[t + 1]` of `rows` are the features that were not observed in
+    /// column t, strictly increasing. What the matrix held there is forgotten. Entries that were missing already are
+    /// missing no longer unless they are named again.
+    pub fn with_missing(self, starts: Vec<usize>, rows: Vec<u32>) -> Result<Self, Error> {
+        let Self { features, observations, mut storage, .. } = self;
+        check_compressed(features, observations, &starts, &rows, rows.len())?;
+        if rows.is_empty() {
+            return Ok(Self::summarised(features, observations, storage, None));
+        }
+        let missing = Missing { starts, rows };
+        match &mut storage {
+            Storage::Dense(values) => {
+                for (t, column) in values.chunks_mut(features).enumerate() {
+                    missing.of(t).iter().for_each(|&f| column[f as usize] = 0.0);
+                }
+            }
+            Storage::Sparse { starts, rows, values } => {
+                let mut kept = SparseParts::default();
+                for t in 0..observations {
+                    for i in starts[t]..starts[t + 1] {
+                        if missing.of(t).binary_search(&rows[i]).is_err() {
+                            kept.push(rows[i] as usize, values[i]);
+                        }
+                    }
+                    kept.end_column();
+                }
+                (*starts, *rows, *values) = (kept.starts, kept.rows, kept.values);
+            }
+        }
+        Ok(Self::summarised(features, observations, storage, Some(missing)))
     }
 
     /// A matrix from compressed columns: entries `starts[t] .. starts[t + 1]` of `rows` and `values` are column t.
@@ -84,36 +167,10 @@ impl Counts {
         values: Vec<f64>,
     ) -> Result<Self, Error> {
         check_shape(features, observations)?;
-        let bad = |reason: String| Err(Error::BadSparse { reason });
-        if starts.len() != observations + 1 {
-            return bad(format!("{} column starts for {observations} columns", starts.len()));
-        }
-        if rows.len() != values.len() {
-            return bad(format!("{} row indices for {} values", rows.len(), values.len()));
-        }
-        if starts[0] != 0 || starts[observations] != values.len() {
-            return bad(format!(
-                "column starts run from {} to {}, there are {} values",
-                starts[0],
-                starts[observations],
-                values.len()
-            ));
-        }
+        check_compressed(features, observations, &starts, &rows, values.len())?;
         for t in 0..observations {
-            if starts[t] > starts[t + 1] || starts[t + 1] > values.len() {
-                return bad(format!("column {t} starts at {} and ends at {}", starts[t], starts[t + 1]));
-            }
-            let mut last = None;
             for i in starts[t]..starts[t + 1] {
-                let row = rows[i] as usize;
-                if row >= features {
-                    return bad(format!("column {t} has row {row}, there are {features} rows"));
-                }
-                if last.is_some_and(|last| last >= row) {
-                    return bad(format!("column {t}: row {row} does not come after the row before it"));
-                }
-                last = Some(row);
-                check_entry(row, t, values[i])?;
+                check_entry(rows[i] as usize, t, values[i])?;
             }
         }
         let storage = if values.contains(&0.0) {
@@ -128,14 +185,15 @@ impl Counts {
         } else {
             Storage::Sparse { starts, rows, values }
         };
-        Ok(Self::summarised(features, observations, storage))
+        Ok(Self::summarised(features, observations, storage, None))
     }
 
-    fn summarised(features: usize, observations: usize, storage: Storage) -> Self {
+    fn summarised(features: usize, observations: usize, storage: Storage, missing: Option<Missing>) -> Self {
         let mut counts = Self {
             features,
             observations,
             storage,
+            missing,
             column_totals: Vec::new(),
             nonzeros: 0,
             ln_factorials: 0.0,
@@ -207,6 +265,32 @@ impl Counts {
         }
     }
 
+    /// The features that were not observed in column `t`, increasing.
+    #[inline(always)]
+    pub fn missing(&self, t: usize) -> &[u32] {
+        self.missing.as_ref().map_or(&[], |missing| missing.of(t))
+    }
+
+    /// Whether any entry is missing.
+    pub fn has_missing(&self) -> bool {
+        self.missing.is_some()
+    }
+
+    /// How many entries are missing.
+    pub fn missing_entries(&self) -> usize {
+        self.missing.as_ref().map_or(0, |missing| missing.rows.len())
+    }
+
+    /// How many entries were observed.
+    pub fn observed(&self) -> usize {
+        self.features * self.observations - self.missing_entries()
+    }
+
+    /// These counts with the entries missing that are missing in `other`, which has the same shape.
+    pub(crate) fn missing_like(self, other: &Self) -> Self {
+        Self { missing: other.missing.clone(), ..self }
+    }
+
     /// Column `t` times a positive `scale` as a matrix of its own, held the same way.
     pub(crate) fn one_column(&self, t: usize, scale: f64) -> Self {
         let scaled = |values: &[f64]| values.iter().map(|value| value * scale).collect();
@@ -216,7 +300,10 @@ impl Counts {
                 Storage::Sparse { starts: vec![0, rows.len()], rows: rows.to_vec(), values: scaled(values) }
             }
         };
-        Self::summarised(self.features, 1, storage)
+        let unseen = self.missing(t);
+        let missing =
+            (!unseen.is_empty()).then(|| Missing { starts: vec![0, unseen.len()], rows: unseen.to_vec() });
+        Self::summarised(self.features, 1, storage, missing)
     }
 
     /// The sum of each row, length F.
@@ -260,19 +347,13 @@ impl Counts {
                 }
                 Storage::Dense(turned)
             }
-            Storage::Sparse { rows, .. } => {
-                let mut starts = vec![0usize; observations + 1];
-                for &row in rows {
-                    starts[row as usize + 1] += 1;
-                }
-                for t in 0..observations {
-                    starts[t + 1] += starts[t];
-                }
+            Storage::Sparse { starts, rows, .. } => {
+                let column = |t: usize| &rows[starts[t]..starts[t + 1]];
+                let (starts, new_rows) = turned(observations, self.observations, column);
                 let mut next = starts.clone();
-                let (mut new_rows, mut new_values) = (vec![0u32; rows.len()], vec![0.0; rows.len()]);
+                let mut new_values = vec![0.0; rows.len()];
                 for t in 0..self.observations {
                     for (f, value) in self.column(t).positive() {
-                        new_rows[next[f]] = t as u32;
                         new_values[next[f]] = value;
                         next[f] += 1;
                     }
@@ -280,7 +361,11 @@ impl Counts {
                 Storage::Sparse { starts, rows: new_rows, values: new_values }
             }
         };
-        Self::summarised(features, observations, storage)
+        let missing = self.missing.as_ref().map(|missing| {
+            let (starts, rows) = turned(observations, self.observations, |t| missing.of(t));
+            Missing { starts, rows }
+        });
+        Self::summarised(features, observations, storage, missing)
     }
 
     /// Splits every count by binomial thinning into (kept, held out); a count goes to the second part with
@@ -307,50 +392,11 @@ impl Counts {
             held.end_column();
         }
         let dense = !self.is_sparse();
-        Ok((
-            kept.into_counts(self.features, self.observations, dense),
-            held.into_counts(self.features, self.observations, false),
-        ))
-    }
-}
-
-struct SparseParts {
-    starts: Vec<usize>,
-    rows: Vec<u32>,
-    values: Vec<f64>,
-}
-
-impl Default for SparseParts {
-    fn default() -> Self {
-        Self { starts: vec![0], rows: Vec::new(), values: Vec::new() }
-    }
-}
-
-impl SparseParts {
-    fn push(&mut self, row: usize, value: f64) {
-        if value > 0.0 {
-            self.rows.push(row as u32);
-            self.values.push(value);
-        }
-    }
-
-    fn end_column(&mut self) {
-        self.starts.push(self.values.len());
-    }
-
-    fn into_counts(self, features: usize, observations: usize, dense: bool) -> Counts {
-        let storage = if dense {
-            let mut values = vec![0.0; features * observations];
-            for t in 0..observations {
-                for i in self.starts[t]..self.starts[t + 1] {
-                    values[t * features + self.rows[i] as usize] = self.values[i];
-                }
-            }
-            Storage::Dense(values)
-        } else {
-            Storage::Sparse { starts: self.starts, rows: self.rows, values: self.values }
+        let made = |parts: SparseParts, dense: bool| {
+            let storage = parts.into_storage(self.features, self.observations, dense);
+            Self::summarised(self.features, self.observations, storage, self.missing.clone())
         };
-        Counts::summarised(features, observations, storage)
+        Ok((made(kept, dense), made(held, false)))
     }
 }
 
@@ -376,3 +422,6 @@ fn check_entry(feature: usize, observation: usize, value: f64) -> Result<(), Err
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
