@@ -31,5 +31,5 @@ pub use resample::resample;
 pub use sound::Sound;
 pub use sources::{PickOne, pick_one, power_envelope};
 pub use split::{Pieces, pick_all};
-pub use stft::Stft;
+pub use stft::{Stft, default_window};
 pub use wiener::Wiener;

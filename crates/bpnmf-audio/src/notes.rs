@@ -1,6 +1,7 @@
 //! What notes look like in a spectrum: a first guess for the search, which would otherwise start from whole frames, and
 //! those are chords. Knows nothing of any recording.
 
+use bpnmf::Search;
 use core::f64::consts::PI;
 
 /// The keys guessed, as MIDI numbers: from C2 to E7.
@@ -35,6 +36,13 @@ pub fn guess(rate: u32, window: usize) -> Vec<f32> {
     }
     spectra.extend(vec![1.0; bins]);
     spectra
+}
+
+/// Prepares a search in the spectrogram of a recording, frames of `window` samples at `rate`: its counts were given the
+/// resolution they shall be read at, and frames are chords, so that notes are a better start.
+pub fn prepare(search: &mut Search, rate: u32, window: usize) {
+    search.coarsening = search.coarsening.or(Some(1.0));
+    search.guess = Some(guess(rate, window).into());
 }
 
 /// The magnitude that a Hann window gives a sine `distance` bins away, relative to the middle.

@@ -15,6 +15,19 @@ use crate::overlap::Overlap;
 /// Frames that are in memory at a time.
 const BLOCK: usize = 32;
 
+/// How long a frame is, in seconds, unless somebody asks.
+const FRAME: f64 = 0.046;
+
+/// The window for a sound of `rate` samples a second: the power of two nearest to 46 ms, by its ratio; at least 16.
+///
+/// ```
+/// let windows = [8000, 16_000, 22_050, 44_100, 48_000, 1, 1_000_000].map(bpnmf_audio::default_window);
+/// assert_eq!(windows, [512, 1024, 1024, 2048, 2048, 16, 32_768]);
+/// ```
+pub fn default_window(rate: u32) -> usize {
+    1 << (FRAME * f64::from(rate)).log2().round().max(4.0) as u32
+}
+
 /// A way to cut sounds into frames.
 #[derive(Clone)]
 pub struct Stft {

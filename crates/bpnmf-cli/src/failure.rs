@@ -58,13 +58,22 @@ impl Failure {
 /// An error of the library, told in the names of the command line.
 impl From<bpnmf::Error> for Failure {
     fn from(error: bpnmf::Error) -> Self {
-        use bpnmf::Error::{BadOption, BadPrior, Threads};
+        use bpnmf::Error::{BadBurnIn, BadForced, BadOption, BadPrior, Threads};
         match error {
             Threads { .. } => Self::Other(error.to_string()),
             BadPrior { name, value, range } | BadOption { name, value, range } => {
                 let range = range.trim_end_matches(" components");
                 Self::Request(format!("{} is {value}: it must be {range}", flag(name)))
             }
+            BadForced { wanted, most, limited } => {
+                let limit = if limited { ", the number of --components" } else { "" };
+                Self::Request(format!(
+                    "--force-components is {wanted}: it must be between 1 and {most}{limit}"
+                ))
+            }
+            BadBurnIn { burn_in, iterations } => Self::Request(format!(
+                "--burn-in is {burn_in}: it must be below the number of iterations, {iterations}"
+            )),
             _ => Self::Request(error.to_string()),
         }
     }

@@ -104,6 +104,24 @@ pub enum Error {
         /// What is allowed.
         range: &'static str,
     },
+    /// More components are forced than there can be, or none.
+    #[error("the number of components to force is {wanted}: it must be between 1 and {most}{}", if *limited { ", the most there can be" } else { "" })]
+    BadForced {
+        /// What was given.
+        wanted: usize,
+        /// The most.
+        most: usize,
+        /// Whether somebody gave that limit.
+        limited: bool,
+    },
+    /// The burn-in leaves nothing.
+    #[error("burn-in is {burn_in}: it must be below the number of iterations, {iterations}")]
+    BadBurnIn {
+        /// What was given.
+        burn_in: usize,
+        /// The iterations.
+        iterations: usize,
+    },
     /// Reading the data so coarsely leaves no counts.
     #[error("coarsening {coarsening} leaves not a single count: use a larger one")]
     NothingLeft {

@@ -5,26 +5,16 @@ use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, Search
 use crate::failure::Failure;
 use crate::memory;
 use bpnmf::{
-    CheckedPrior, Counts, Engine, Gibbs, HeldOut, Init, Prior, RunOptions, Search, Simd, Ssmf, StopRule,
-    Workers,
+    CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Plan, Preset, Prior, RunOptions, Settings, Simd,
+    Ssmf, StopRule, Workers,
 };
 use std::path::Path;
 
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
 
-/// The most parts that can be forced: above, somebody mistyped.
-const MOST_FORCED: usize = 10_000;
-
 /// The most chains: above, somebody mistyped.
 const MOST_CHAINS: usize = 1000;
-
-/// The most parts unless told otherwise.
-const COMPONENTS: usize = 500;
-
-/// With a search before it a run is short: it starts where it should end.
-const ITERATIONS_AFTER_SEARCH: usize = 100;
-const BURN_IN_AFTER_SEARCH: usize = 30;
 
 /// The most slots that a run after a search is expected to have, for the memory: parts that were found and a few more.
 const SLOTS_AFTER_SEARCH: usize = 100;
@@ -37,6 +27,7 @@ pub(crate) struct Config {
     pub(crate) chains: usize,
     pub(crate) workers: Workers,
     pub(crate) preset: &'static str,
+    plan: Plan,
     pub(crate) held_out: Option<f64>,
     /// Whether to try what needs more memory than there is.
     pub(crate) force: bool,
@@ -46,17 +37,8 @@ impl Config {
     /// Checks what can be checked without the data.
     pub(crate) fn check(args: &ModelArgs) -> Result<Self, Failure> {
         foreign::refuse_other_preset(args)?;
-        let engine_name = default_engine(args);
-        foreign::refuse_other_engine(args, engine_name)?;
-        let iterations = args.iterations.unwrap_or(match (args.preset, engine_name) {
-            (PresetName::Auto, _) => ITERATIONS_AFTER_SEARCH,
-            (PresetName::Paper, EngineName::Ssmf) => 200,
-            (PresetName::Paper, EngineName::Gibbs | EngineName::GibbsExpected) => 400,
-        });
-        if iterations == 0 || iterations > 1 << 30 {
-            let sentence = format!("--iterations is {iterations}: it must be between 1 and 2^30");
-            return Err(Failure::Request(sentence));
-        }
+        let plan = plan(args);
+        foreign::refuse_other_engine(args, plan.engine_kind())?;
         if !(1..=MOST_CHAINS).contains(&args.chains) {
             let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
             return Err(Failure::Request(sentence));
@@ -67,18 +49,15 @@ impl Config {
                 args.checkpoint_every
             )));
         }
-        let prior = prior(args).check()?;
-        let (stop, search) = (stop_rule(args)?, search(args)?);
+        let Settings { engine, prior, options } = plan.settings()?;
         Ok(Self {
-            engine: engine(args, engine_name, iterations)?,
+            engine,
             prior,
-            options: RunOptions { iterations, seed: args.seed, stop, search, ..RunOptions::default() },
+            options,
             chains: args.chains,
             workers: workers(args.threads, args.simd)?,
-            preset: match args.preset {
-                PresetName::Paper => "paper",
-                PresetName::Auto => "auto",
-            },
+            preset: plan.preset.name(),
+            plan,
             held_out: None,
             force: false,
         })
@@ -96,10 +75,10 @@ impl Config {
         args: &ModelArgs,
         place: Place<'_>,
     ) -> Result<Counts, Failure> {
-        if args.engine.is_none() && self.engine.check(&counts).is_err() {
-            // Fractions: what nobody chose gives way to what can work on them.
-            foreign::refuse_other_engine(args, EngineName::Ssmf)?;
-            self.engine = engine(args, EngineName::Ssmf, self.options.iterations)?;
+        let kind = self.plan.engine_kind_for(&counts);
+        if kind != self.plan.engine_kind() {
+            foreign::refuse_other_engine(args, kind)?;
+            self.engine = self.plan.engine_of(kind)?;
         }
         self.engine.check(&counts).map_err(|error| place.tell(error))?;
         let slots = match &self.options.search {
@@ -128,32 +107,43 @@ impl Config {
     }
 }
 
-/// The engine that was asked for, or the preset's.
-fn default_engine(args: &ModelArgs) -> EngineName {
-    args.engine.unwrap_or(match args.preset {
-        PresetName::Auto => EngineName::Gibbs,
-        PresetName::Paper => EngineName::Ssmf,
-    })
-}
-
-/// The search before the run, if the preset has one.
-fn search(args: &ModelArgs) -> Result<Option<Search>, Failure> {
-    if args.preset == PresetName::Paper {
-        return Ok(None);
-    }
+/// The flags as the library knows them.
+fn plan(args: &ModelArgs) -> Plan {
     let SearchArgs { coarsening, force_components } = args.search;
-    if let Some(power) = coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
-        let sentence = format!("--coarsening is {power}: it must be above 0 and at most 1");
-        return Err(Failure::Request(sentence));
+    let (default, given) = (Ssmf::default(), &args.ssmf);
+    let stop = StopRule::default();
+    Plan {
+        preset: match args.preset {
+            PresetName::Auto => Preset::Auto,
+            PresetName::Paper => Preset::Paper,
+        },
+        engine: args.engine.map(|name| match name {
+            EngineName::Ssmf => EngineKind::Ssmf,
+            EngineName::Gibbs => EngineKind::Gibbs,
+            EngineName::GibbsExpected => EngineKind::GibbsExpected,
+        }),
+        components: args.components,
+        forced: force_components,
+        coarsening,
+        iterations: args.iterations,
+        burn_in: args.gibbs.burn_in,
+        seed: args.seed,
+        stop: (!args.no_stop)
+            .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),
+        prior: prior(args),
+        init: match args.paper.init {
+            None | Some(InitName::Random) => Init::Random,
+            Some(InitName::Scaled) => Init::Scaled,
+        },
+        ssmf: Ssmf {
+            kappa: given.step_power.unwrap_or(default.kappa),
+            t0: given.step_offset.unwrap_or(default.t0),
+            sweeps: given.sweeps.unwrap_or(default.sweeps),
+            prune: given.prune,
+            prune_from: given.prune_from.unwrap_or(default.prune_from),
+            ..default
+        },
     }
-    let most = args.components.unwrap_or(MOST_FORCED);
-    if let Some(wanted) = force_components.filter(|wanted| !(1..=most).contains(wanted)) {
-        let limit = if args.components.is_some() { ", the number of --components" } else { "" };
-        let sentence = format!("--force-components is {wanted}: it must be between 1 and {most}{limit}");
-        return Err(Failure::Request(sentence));
-    }
-    let grows = args.components.is_none();
-    Ok(Some(Search { coarsening, components: force_components, grows, guess: None }))
 }
 
 /// The threads asked for, 0 for all cores.
@@ -177,35 +167,6 @@ fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
     }))
 }
 
-fn engine(args: &ModelArgs, name: EngineName, iterations: usize) -> Result<Box<dyn Engine>, Failure> {
-    let init = match args.paper.init {
-        None | Some(InitName::Random) => Init::Random,
-        Some(InitName::Scaled) => Init::Scaled,
-    };
-    if name == EngineName::Ssmf {
-        let (given, default) = (&args.ssmf, Ssmf::default());
-        return Ok(Box::new(Ssmf {
-            kappa: given.step_power.unwrap_or(default.kappa),
-            t0: given.step_offset.unwrap_or(default.t0),
-            sweeps: given.sweeps.unwrap_or(default.sweeps),
-            init,
-            prune: given.prune,
-            prune_from: given.prune_from.unwrap_or(default.prune_from),
-        }));
-    }
-    let burn_in = args.gibbs.burn_in.unwrap_or(match args.preset {
-        PresetName::Auto => BURN_IN_AFTER_SEARCH.min(iterations / 2),
-        PresetName::Paper => iterations / 2,
-    });
-    if burn_in >= iterations {
-        return Err(Failure::Request(format!(
-            "--burn-in is {burn_in}: it must be below the number of iterations, {iterations}"
-        )));
-    }
-    let expected = name == EngineName::GibbsExpected;
-    Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init }))
-}
-
 fn prior(args: &ModelArgs) -> Prior {
     let (given, process) = (&args.paper, &args.prior);
     let default = match given.prior {
@@ -219,18 +180,8 @@ fn prior(args: &ModelArgs) -> Prior {
         d: given.d.unwrap_or(default.d),
         a0: process.a0.unwrap_or(default.a0),
         b0: process.b0.unwrap_or(default.b0),
-        components: args.components.unwrap_or(COMPONENTS.max(args.search.force_components.unwrap_or(0))),
+        ..default
     }
-}
-
-fn stop_rule(args: &ModelArgs) -> Result<Option<StopRule>, Failure> {
-    let default = StopRule::default();
-    let tolerance = args.tolerance.unwrap_or(default.tolerance);
-    if !(0.0..1.0).contains(&tolerance) {
-        let sentence = format!("--tolerance is {tolerance}: it must be at least 0 and below 1");
-        return Err(Failure::Request(sentence));
-    }
-    Ok((!args.no_stop).then_some(StopRule { tolerance, ..default }))
 }
 
 /// Errors if the states of all chains need more memory than there is. The arrays of a run are made in many places; this

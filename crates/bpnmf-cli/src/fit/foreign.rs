@@ -1,7 +1,8 @@
 //! Flags that belong to another engine or another preset: refused with a sentence, never ignored.
 
-use crate::args::{EngineName, ModelArgs, PresetName};
+use crate::args::{ModelArgs, PresetName};
 use crate::failure::Failure;
+use bpnmf::EngineKind;
 
 /// A flag and whether it was given.
 type Given = (&'static str, bool);
@@ -43,11 +44,11 @@ pub(super) fn refuse_other_preset(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 /// Errors if a flag of another engine was given.
-pub(super) fn refuse_other_engine(args: &ModelArgs, engine: EngineName) -> Result<(), Failure> {
+pub(super) fn refuse_other_engine(args: &ModelArgs, engine: EngineKind) -> Result<(), Failure> {
     let ssmf = &args.ssmf;
     let (owner, flags): (&str, &[Given]) = match engine {
-        EngineName::Ssmf => ("the Gibbs engines", &[("--burn-in", args.gibbs.burn_in.is_some())]),
-        EngineName::Gibbs | EngineName::GibbsExpected => (
+        EngineKind::Ssmf => ("the Gibbs engines", &[("--burn-in", args.gibbs.burn_in.is_some())]),
+        EngineKind::Gibbs | EngineKind::GibbsExpected => (
             "the ssmf engine",
             &[
                 ("--sweeps", ssmf.sweeps.is_some()),

@@ -8,9 +8,6 @@ use std::path::Path;
 /// The highest rate that is worked at unless somebody asks: above, nobody hears anything.
 const HIGHEST_RATE: u32 = 48_000;
 
-/// How long a frame is, in seconds, unless somebody asks.
-const FRAME: f64 = 0.046;
-
 /// A recording of a source alone.
 pub(crate) struct Reference {
     pub(crate) name: String,
@@ -53,13 +50,8 @@ pub(crate) fn references(args: &SeparateArgs, mixture: &Sound) -> Result<Vec<Ref
 
 /// How the recording is cut into frames.
 pub(crate) fn frames(args: &SeparateArgs, rate: u32) -> Result<Stft, Failure> {
-    let window = args.window.unwrap_or_else(|| window_at(rate));
+    let window = args.window.unwrap_or_else(|| bpnmf_audio::default_window(rate));
     Stft::new(window, args.hop.unwrap_or(window / 2)).map_err(Failure::sound)
-}
-
-/// The power of two nearest to 46 ms, by its ratio; at least 16.
-fn window_at(rate: u32) -> usize {
-    1 << (FRAME * f64::from(rate)).log2().round().max(4.0) as u32
 }
 
 fn channel(args: &SeparateArgs) -> Result<Channel, Failure> {
@@ -94,15 +86,4 @@ pub(crate) fn check_name(name: &str, file: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     Err(Failure::Request(format!("{}: {name:?} is {wrong}: stems are files", file.display())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_window_is_the_power_of_two_nearest_to_46_milliseconds() {
-        let windows = [8000, 16_000, 22_050, 44_100, 48_000, 1, 1_000_000].map(window_at);
-        assert_eq!(windows, [512, 1024, 1024, 2048, 2048, 16, 32_768]);
-    }
 }

@@ -47,9 +47,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let mixture = input::mixture(args)?;
     let stft = input::frames(args, mixture.rate)?;
     if let Some(search) = &mut config.options.search {
-        // The counts were given the resolution they shall be read at, and frames are chords: notes are a better start.
-        search.coarsening = search.coarsening.or(Some(1.0));
-        search.guess = Some(notes::guess(mixture.rate, stft.window()).into());
+        notes::prepare(search, mixture.rate, stft.window());
     }
     let plan = Plan::new(args, input::references(args, &mixture)?)?;
     let pool = pool(config.workers.threads())?;

@@ -291,6 +291,21 @@ impl Counts {
         Self { missing: other.missing.clone(), ..self }
     }
 
+    /// Column `t` times a positive `scale` as a matrix of its own, held the same way.
+    pub(crate) fn one_column(&self, t: usize, scale: f64) -> Self {
+        let scaled = |values: &[f64]| values.iter().map(|value| value * scale).collect();
+        let storage = match self.column(t) {
+            Column::Dense(values) => Storage::Dense(scaled(values)),
+            Column::Sparse(rows, values) => {
+                Storage::Sparse { starts: vec![0, rows.len()], rows: rows.to_vec(), values: scaled(values) }
+            }
+        };
+        let unseen = self.missing(t);
+        let missing =
+            (!unseen.is_empty()).then(|| Missing { starts: vec![0, unseen.len()], rows: unseen.to_vec() });
+        Self::summarised(self.features, 1, storage, missing)
+    }
+
     /// The sum of each row, length F.
     pub fn row_totals(&self) -> Vec<f64> {
         let mut totals = vec![0.0; self.features];

@@ -37,11 +37,11 @@ impl Default for Gibbs {
 }
 
 /// H of a site that is off: its prior.
-struct FromPrior {
-    key: Key,
-    iteration: u32,
-    shape: f64,
-    rate: f64,
+pub(super) struct FromPrior {
+    pub(super) key: Key,
+    pub(super) iteration: u32,
+    pub(super) shape: f64,
+    pub(super) rate: f64,
 }
 
 impl Proposal for FromPrior {

@@ -152,7 +152,8 @@ impl<P: Proposal> LocalStep<'_, P> {
         }
     }
 
-    fn columns(
+    /// Sweeps the columns from `from` on and gives their counts out; nothing is added up.
+    pub(super) fn columns(
         &self,
         workers: &Workers,
         from: usize,

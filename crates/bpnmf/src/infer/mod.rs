@@ -11,6 +11,7 @@ pub(crate) mod local;
 pub(crate) mod mask;
 #[cfg(test)]
 mod mask_tests;
+pub(crate) mod project;
 pub(crate) mod ssmf;
 pub(crate) mod state;
 pub(crate) mod work;
@@ -24,6 +25,7 @@ use crate::workers::Workers;
 use core::ops::Range;
 pub use gibbs::Gibbs;
 pub use mask::Tiers;
+pub use project::{Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;
 use state::Slots;
 pub use state::{Info, State};

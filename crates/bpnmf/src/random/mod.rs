@@ -59,6 +59,15 @@ impl Key {
         self.words
     }
 
+    /// The key of a list of numbers at their places: another one for another list, whoever holds it.
+    pub(crate) fn of_entries(self, entries: impl Iterator<Item = (usize, f64)>) -> Self {
+        entries.fold(self, |key, (place, value)| {
+            let bits = value.to_bits();
+            let block = philox::block([place as u32, bits as u32, (bits >> 32) as u32, 1], key.words);
+            Self { words: [block[0], block[1]] }
+        })
+    }
+
     /// The key of the `n`-th of several independent things with the same seed.
     pub fn derived(self, n: u64) -> Self {
         let block = philox::block([n as u32, (n >> 32) as u32, 0, 0], self.words);

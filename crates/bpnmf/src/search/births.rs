@@ -17,10 +17,8 @@ pub(super) const BROOD: usize = 8;
 fn excess(model: &Model, view: &View, workers: &Workers) -> View {
     let features = model.features;
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
-        let mut x = column.to_dense(features);
         let mean = expected(model, column, parts);
-        x.iter_mut().zip(&mean).for_each(|(x, m)| *x = (*x - m - ABOVE * m.sqrt()).max(0.0));
-        column.with_values(x)
+        column.mapped(&mean, |x, mean| (x - mean - ABOVE * mean.sqrt()).max(0.0))
     });
     View::of(features, columns)
 }
@@ -110,14 +108,11 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
     }
     let own = columns.iter().map(|&(t, part)| {
         let column = &view.columns[t];
-        let mut x = column.to_dense(features);
-        let (mean, h) = (expected(model, column, &model.parts[t]), part.mean());
-        for (((x, mean), shape), rate) in x.iter_mut().zip(&mean).zip(model.shapes(k)).zip(model.rates(k)) {
-            if *x > 0.0 {
-                *x *= h / rate * shape / mean.max(1e-300);
-            }
+        let (mut shares, h) = (expected(model, column, &model.parts[t]), part.mean());
+        for ((share, shape), rate) in shares.iter_mut().zip(model.shapes(k)).zip(model.rates(k)) {
+            *share = h / rate * shape / share.max(1e-300);
         }
-        column.with_values(x)
+        column.mapped(&shares, |x, share| if x > 0.0 { x * share } else { 0.0 })
     });
     let own = View::of(features, own.collect());
     let factors = factorise(&own, 2, 20, key, model.simd, workers);

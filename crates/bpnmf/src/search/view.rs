@@ -21,14 +21,6 @@ impl Column {
         Self::new(Vec::new(), x)
     }
 
-    /// The column with other values for all features; what is missing stays missing.
-    pub(super) fn with_values(&self, values: Vec<f64>) -> Self {
-        if self.missing.is_empty() {
-            return Self::dense(values);
-        }
-        Self::partial(values, self.missing.clone())
-    }
-
     /// The features that were observed.
     fn partial(values: Vec<f64>, missing: Vec<u32>) -> Self {
         let mut unseen = missing.iter().peekable();
@@ -66,6 +58,22 @@ impl Column {
                 out[f as usize] += scale * value;
             }
         }
+    }
+
+    /// The column whose entries are `entry(x, row)`, not negative and 0 where x is; held the same way, and what is missing
+    /// stays missing.
+    pub(super) fn mapped(&self, row: &[f64], entry: impl Fn(f64, f64) -> f64) -> Self {
+        let mut buffer = Vec::new();
+        let row = self.gather(row, &mut buffer);
+        let entries = self.x.iter().zip(row).map(|(&x, &row)| entry(x, row));
+        if self.at.is_empty() {
+            return Self::dense(entries.collect());
+        }
+        if !self.missing.is_empty() {
+            return Self { missing: self.missing.clone(), ..Self::new(self.at.clone(), entries.collect()) };
+        }
+        let (at, x) = self.at.iter().zip(entries).filter(|(_, x)| *x > 0.0).unzip();
+        Self::new(at, x)
     }
 
     /// The values of the missing features, added up.

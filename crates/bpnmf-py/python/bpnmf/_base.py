@@ -1,0 +1,98 @@
+"""What scikit-learn gives an estimator, and what stands in for it where it is not installed."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    HAVE_SKLEARN: bool
+
+    class NotFittedError(ValueError, AttributeError):
+        """Something was asked of an estimator before it was fitted."""
+
+    class Base:
+        """Parameters by name."""
+
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Any: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    def check_names(estimator: Base, X: Any, n_features: int, reset: bool) -> None: ...
+
+else:
+    try:
+        from sklearn.base import BaseEstimator, TransformerMixin
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import validate_data
+
+        HAVE_SKLEARN = True
+    except ImportError:
+        HAVE_SKLEARN = False
+
+    if HAVE_SKLEARN:
+
+        class Base(TransformerMixin, BaseEstimator):
+            """scikit-learn's own."""
+
+        def check_names(estimator, X, n_features, reset):
+            """Keeps the number and the names of the features, or compares them with those of the fit."""
+            validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+    else:
+
+        class NotFittedError(ValueError, AttributeError):
+            """Something was asked of an estimator before it was fitted."""
+
+        class Base:
+            """Parameters by name, as scikit-learn has them."""
+
+            @classmethod
+            def _names(cls):
+                return sorted(name for name in inspect.signature(cls.__init__).parameters if name != "self")
+
+            def get_params(self, deep=True):
+                """The parameters of the constructor by name."""
+                return {name: getattr(self, name) for name in self._names()}
+
+            def set_params(self, **params):
+                """Sets parameters by name."""
+                names = self._names()
+                for name, value in params.items():
+                    if name not in names:
+                        raise ValueError(f"{type(self).__name__} has no parameter {name!r}: it has {', '.join(names)}")
+                    setattr(self, name, value)
+                return self
+
+            def __repr__(self):
+                defaults = inspect.signature(type(self).__init__).parameters
+                set_here = (
+                    f"{name}={value!r}"
+                    for name, value in self.get_params().items()
+                    if value is not defaults[name].default and value != defaults[name].default
+                )
+                return f"{type(self).__name__}({', '.join(set_here)})"
+
+        def check_names(estimator, X, n_features, reset):
+            """Keeps the number and the names of the features, or compares them with those of the fit."""
+            import numpy as np
+
+            columns = getattr(X, "columns", None)
+            names = None if columns is None else list(columns)
+            if names is not None and not all(isinstance(name, str) for name in names):
+                names = None
+            if reset:
+                estimator.n_features_in_ = n_features
+                if names is not None:
+                    estimator.feature_names_in_ = np.asarray(names, dtype=object)
+                elif hasattr(estimator, "feature_names_in_"):
+                    del estimator.feature_names_in_
+                return
+            known = getattr(estimator, "feature_names_in_", None)
+            if known is not None and names is not None and names != list(known):
+                raise ValueError("The feature names should match those that were passed during fit, in their order")
+            if n_features != estimator.n_features_in_:
+                raise ValueError(
+                    f"X has {n_features} features, but {type(estimator).__name__} is expecting "
+                    f"{estimator.n_features_in_} features as input"
+                )

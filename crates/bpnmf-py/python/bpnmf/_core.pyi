@@ -1,0 +1,78 @@
+"""The compiled half: counts, fits, projections and sounds."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__version__: str
+
+class Counts:
+    @staticmethod
+    def dense(array: NDArray[Any]) -> Counts: ...
+    @staticmethod
+    def sparse(features: int, starts: NDArray[Any], rows: NDArray[Any], values: NDArray[Any]) -> Counts: ...
+    def with_missing(self, starts: NDArray[Any], rows: NDArray[Any]) -> Counts: ...
+    def total(self) -> float: ...
+    def whole(self) -> bool: ...
+    def is_sparse(self) -> bool: ...
+
+def fit(
+    counts: Counts,
+    *,
+    preset: str,
+    engine: str | None,
+    components: int | None,
+    forced: int | None,
+    iterations: int | None,
+    tolerance: float | None,
+    seed: int,
+    prior: Mapping[str, float],
+    chains: int,
+    threads: int,
+    watch: Callable[[dict[str, Any]], bool] | None,
+    guess: tuple[int, int] | None = None,
+) -> tuple[dict[str, Any] | None, BaseException | None]: ...
+def project(
+    counts: Counts,
+    components: NDArray[np.float32],
+    pi: NDArray[np.float64],
+    prior: Mapping[str, float],
+    coarsening: float,
+    *,
+    seed: int,
+    burn_in: int,
+    draws: int,
+    keep: bool,
+    threads: int,
+) -> dict[str, NDArray[Any]]: ...
+def spectrogram(
+    samples: NDArray[np.float32],
+    rate: int,
+    window: int | None,
+    hop: int | None,
+    levels: int | None,
+    threads: int,
+) -> dict[str, Any]: ...
+def sounds(
+    samples: NDArray[np.float32],
+    window: int,
+    hop: int,
+    scale: float,
+    magnitudes: NDArray[np.float32],
+    dictionary: NDArray[np.float32],
+    activations: NDArray[np.float32],
+    inclusion: NDArray[np.float32],
+    groups: int | None,
+    references: NDArray[np.float32] | None,
+    residual: bool,
+    threads: int,
+) -> dict[str, Any]: ...
+def bss_eval(
+    references: NDArray[np.float64],
+    estimates: NDArray[np.float64],
+    taps: int,
+    permutation: bool,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], list[str]]: ...

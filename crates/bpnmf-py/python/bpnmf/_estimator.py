@@ -1,0 +1,508 @@
+"""The estimator: scikit-learn's manners around the Rust library. Samples are rows here, as everywhere in Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from . import _core
+from ._arviz import inference_data
+from ._base import Base, NotFittedError, check_names
+from ._files import read_model, write_model
+from ._input import counts_of
+from ._progress import Progress
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+Callback = Callable[[dict[str, Any]], object]
+Self = TypeVar("Self", bound="BetaProcessNMF")
+
+# Sweeps over the samples of transform, score and sample_posterior: first those that are not averaged.
+_BURN_IN = 20
+_DRAWS = 80
+
+
+@dataclass(frozen=True)
+class Prior:
+    """The prior: W ~ Gamma(a, b), H ~ Gamma(c, d), pi ~ Beta(a0 / K, b0 (K - 1) / K).
+
+    What is None is learned (a, b, c, d with ``preset="auto"``) or the paper's.
+    """
+
+    a: float | None = None
+    b: float | None = None
+    c: float | None = None
+    d: float | None = None
+    a0: float | None = None
+    b0: float | None = None
+
+
+class BetaProcessNMF(Base):
+    """Beta process non-negative matrix factorization: the parts of a matrix of counts, and how many there are.
+
+    The model is that of Liang & Hoffman (2014): ``X[t, f] ~ Poisson(sum_k W[k, f] H[t, k] S[t, k])`` with gamma priors
+    on W and H and a beta process on the binary mask S, so that the data choose how many components are used.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        None to find the number of components; an int for exactly so many. Only with ``preset="auto"``.
+    max_components : int or None, default=500
+        The most components when their number is found (the truncation level of the beta process). None: 500, and more
+        if there are more. Not used if `n_components` is given.
+    engine : {"gibbs", "ssmf", "gibbs-expected"} or None, default=None
+        The algorithm. "gibbs" is exact and needs whole counts; "ssmf" is Algorithm 1 of the paper; "gibbs-expected" is
+        its Algorithm 2 as printed. None: "gibbs", or "ssmf" if X has fractions; with ``preset="paper"`` "ssmf".
+    preset : {"auto", "paper"}, default="auto"
+        "auto": a search for the components and for the prior comes first. "paper": no search, the prior as given.
+    prior : Prior, mapping or None, default=None
+        Numbers of the prior by name: a, b, c, d, a0, b0. With ``preset="auto"`` only a0 and b0: the others are learned.
+    n_chains : int, default=1
+        Runs to make, each from a start of its own. The number of components is counted over all of them, and the best
+        one of the right size is the model.
+    max_iter : int or None, default=None
+        The most iterations. None: 100 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
+    tol : float or None, default=1e-4
+        Relative change of the objective below which it has settled. None: run all iterations.
+    random_state : int, RandomState, Generator or None, default=None
+        An int gives the same numbers again, whatever `n_jobs`, and those of the command line with ``--seed``.
+    n_jobs : int or None, default=None
+        Threads; -1 for all cores, None for one. Results do not depend on it.
+    verbose : int, default=0
+        1 for a line on stderr that shows how far the fit is; in a notebook it is updated.
+    callback : callable or None, default=None
+        Called with a dictionary after every stage of the search and every iteration: stage, step, chain, iteration,
+        n_components, seconds, and in an iteration log_likelihood and log_joint. If it returns False the run ends there.
+    missing : {"error", "nan"}, default="error"
+        "nan": NaN in X means not observed. "error": NaN is refused.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features), float32
+        Posterior mean of W, largest share first.
+    n_components_ : int
+        The most probable number of components over all chains.
+    n_components_pmf_ : dict
+        How probable each number of components is.
+    n_components_interval_ : tuple of two ints
+        Between these are 90 % of the draws.
+    pi_ : ndarray of shape (n_components,)
+        Posterior mean of the probability that a component is on.
+    inclusion_ : ndarray of shape (n_samples, n_components), float32
+        Posterior probability that a component is on in a sample of the fit.
+    activations_ : ndarray of shape (n_samples, n_components), float32
+        Posterior mean of H S in the samples of the fit. `transform` gives nearly the same, from W alone.
+    share_ : ndarray of shape (n_components,)
+        Share of the counts that a component explains.
+    usage_ : ndarray of shape (n_components,)
+        In how many samples of the fit a component is on, posterior mean.
+    evidence_ : ndarray of shape (n_components,) or None
+        What deleting a component would cost in log evidence; only after a search.
+    trace_ : dict of ndarray
+        A row an iteration, chain after chain: chain, iteration, active, on_anywhere, sites_on, log_likelihood,
+        log_joint, activation, reconstruction_1 to 4, seconds.
+    burn_in_ : list of int
+        The first rows of every chain that say nothing about the result.
+    convergence_ : dict
+        (R-hat, effective sample size) by quantity; None where there is none.
+    n_iter_ : int
+        Iterations of the chain that became the model.
+    stop_reason_ : str
+        Why it ended: "converged", "iteration limit", "interrupted" or "no counts".
+    prior_ : dict
+        The prior that was used: learned, or as given.
+    coarsening_ : float
+        The power of the likelihood: 1 for counts, less for data too smooth to be counts.
+    resolution_path_ : list of (float, int)
+        The number of components by coarsening, coarsest first; only after a search.
+    engine_ : str
+        The engine that was used.
+    seed_ : int
+        The seed that was used.
+    n_features_in_ : int
+        The number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Their names, if X is a frame whose columns have names.
+
+    Notes
+    -----
+    Ctrl-C during `fit` raises KeyboardInterrupt within a second. If the run could be ended in that time, the attributes
+    hold what it found so far; if not, they are those from before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bpnmf import BetaProcessNMF
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.poisson(rng.gamma(1.0, 2.0, (60, 2)) @ rng.gamma(0.5, 4.0, (2, 20)))
+    >>> model = BetaProcessNMF(random_state=0).fit(X)
+    >>> model.transform(X).shape == (60, model.components_.shape[0])
+    True
+    """
+
+    components_: Singles
+    n_components_: int
+    n_components_pmf_: dict[int, float]
+    n_components_interval_: tuple[int, int]
+    pi_: Floats
+    inclusion_: Singles
+    activations_: Singles
+    share_: Floats
+    usage_: Floats
+    evidence_: Floats | None
+    trace_: dict[str, NDArray[Any]]
+    burn_in_: list[int]
+    convergence_: dict[str, tuple[float | None, float | None]]
+    n_iter_: int
+    stop_reason_: str
+    prior_: dict[str, float]
+    coarsening_: float
+    resolution_path_: list[tuple[float, int]]
+    engine_: str
+    seed_: int
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        max_components: int | None = 500,
+        engine: str | None = None,
+        preset: str = "auto",
+        prior: Prior | Mapping[str, float] | None = None,
+        n_chains: int = 1,
+        max_iter: int | None = None,
+        tol: float | None = 1e-4,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+        missing: str = "error",
+    ) -> None:
+        self.n_components = n_components
+        self.max_components = max_components
+        self.engine = engine
+        self.preset = preset
+        self.prior = prior
+        self.n_chains = n_chains
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+        self.missing = missing
+
+    def fit(self: Self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> Self:
+        """Finds the components of X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+            Counts, or non-negative numbers. Compressed matrices are not made dense.
+        y : ignored
+        mask : bool array of the shape of X, optional
+            True where an entry was not observed.
+        """
+        wishes = self._wishes()
+        counts, shape = counts_of(X, missing=self.missing, mask=mask)
+        check_names(self, X, shape[1], True)
+        return self._fit_counts(counts, wishes)
+
+    def _fit_counts(
+        self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int] | None = None
+    ) -> Self:
+        """Fits; `guess` is (rate, window) if the counts are a spectrogram."""
+        progress = Progress(wishes["chains"]) if self.verbose else None
+        found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
+        if found is not None:
+            self._keep(found, wishes["seed"])
+            if progress is not None:
+                progress.finish(self._last_line(found))
+        if error is not None:
+            raise error
+        return self
+
+    def fit_transform(self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> Floats:
+        """`fit`, then `transform` of the same X: what `activations_` holds is the average over W as well."""
+        return self.fit(X, mask=mask).transform(X, mask=mask)
+
+    @overload
+    def transform(
+        self, X: Any, *, return_std: Literal[False] = False, mask: ArrayLike | None = None
+    ) -> Floats: ...
+    @overload
+    def transform(
+        self, X: Any, *, return_std: Literal[True], mask: ArrayLike | None = None
+    ) -> tuple[Floats, Floats]: ...
+    def transform(
+        self, X: Any, *, return_std: bool = False, mask: ArrayLike | None = None
+    ) -> Floats | tuple[Floats, Floats]:
+        """Posterior means of the activations of new samples, W and pi as they were found.
+
+        A sample has the same numbers alone, in a batch and in any order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return the posterior standard deviations as well.
+        mask : bool array of the shape of X, optional
+            True where an entry was not observed.
+
+        Returns
+        -------
+        activations : ndarray of shape (n_samples, n_components)
+        std : ndarray of shape (n_samples, n_components), if `return_std`
+        """
+        found = self._project(X, mask)
+        mean = found["mean"].astype(np.float64)
+        return (mean, found["std"].astype(np.float64)) if return_std else mean
+
+    def inverse_transform(self, X: ArrayLike) -> Floats:
+        """The expected counts of activations: ``X @ components_``, of shape (n_samples, n_features)."""
+        self._check_fitted()
+        activations = np.asarray(X, dtype=np.float64)
+        parts = self.components_.shape[0]
+        if activations.ndim != 2 or activations.shape[1] != parts:
+            raise ValueError(f"activations have shape {activations.shape}: (n_samples, {parts}) is needed")
+        return activations @ self.components_.astype(np.float64)
+
+    def score(self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> float:
+        """Poisson log-likelihood of new samples, mean over samples; log x! included.
+
+        The activations are the means that `transform` gives, from the samples themselves: W is held out, they are not.
+        """
+        return float(np.mean(self._project(X, mask)["log_likelihood"]))
+
+    def perplexity(self, X: Any, *, mask: ArrayLike | None = None) -> float:
+        """exp(-log-likelihood / number of counts): smaller is better."""
+        self._check_fitted()
+        counts = self._counts(X, mask)
+        found = self._projected(counts)
+        total = counts.total()
+        return float(np.exp(-np.sum(found["log_likelihood"]) / total)) if total > 0 else float("nan")
+
+    def sample_posterior(
+        self, X: Any, n_draws: int = 100, *, random_state: Any = None, mask: ArrayLike | None = None
+    ) -> Floats:
+        """Draws of the activations H S of samples given X, W and pi, of shape (n_draws, n_samples, n_components).
+
+        They come from one chain a sample, one sweep after the other. W is at its posterior mean: its own uncertainty
+        is not in the draws. `random_state` None takes the seed of the fit.
+        """
+        self._check_fitted()
+        if n_draws < 1:
+            raise ValueError(f"n_draws is {n_draws}: it must be at least 1")
+        seed = self.seed_ if random_state is None else _seed(random_state)
+        found = self._projected(self._counts(X, mask), draws=n_draws, keep=True, seed=seed)
+        return np.ascontiguousarray(found["draws"].transpose(1, 0, 2), dtype=np.float64)
+
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
+        """The names of the columns of `transform`: betaprocessnmf0, betaprocessnmf1, ..."""
+        self._check_fitted()
+        name = type(self).__name__.lower()
+        return np.asarray([f"{name}{k}" for k in range(self.components_.shape[0])], dtype=object)
+
+    def top_features(self, k: int = 10) -> list[list[Any]]:
+        """The `k` features with the largest weight in every component, largest first: names if there are, else numbers."""
+        self._check_fitted()
+        order = np.argsort(-self.components_, axis=1, kind="stable")[:, : max(k, 0)]
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [[int(f) for f in row] for row in order]
+        return [[names[f] for f in row] for row in order]
+
+    def to_inference_data(self) -> Any:
+        """The chains for ArviZ: InferenceData before its version 1, a DataTree after.
+
+        The posterior has what does not depend on the order of components: n_components (those on in 1 % of the
+        samples), activation (the expected number of counts), reconstruction (the rate at four entries) and
+        log_likelihood_total; lp in sample_stats is the log joint.
+        """
+        self._check_fitted()
+        attrs = {"inference_library": "bpnmf", "inference_library_version": _core.__version__}
+        return inference_data(self.trace_, self.burn_in_, attrs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the fitted model to one npz file, with the names W, H, S and pi of the command line's model.npz.
+
+        The callback is not written, nor is a `random_state` that is not an int.
+        """
+        self._check_fitted()
+        write_model(path, self)
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
+        """Reads what `save` wrote. Nothing in the file is executed."""
+        model: Self = read_model(path, cls)
+        return model
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = self.missing == "nan"
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "components_"):
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet: call fit first")
+
+    def _wishes(self) -> dict[str, Any]:
+        """The parameters as the library takes them."""
+        forced = _whole("n_components", self.n_components)
+        most = _whole("max_components", self.max_components)
+        for name, value in (("preset", self.preset), ("engine", self.engine)):
+            if not (isinstance(value, str) or (name == "engine" and value is None)):
+                raise TypeError(f"{name} is {value!r}: it must be a string")
+        if self.preset == "paper" and forced is not None:
+            raise ValueError(
+                f'n_components is {forced}: only the search can find so many. Use preset="auto", or max_components'
+            )
+        chains = _whole("n_chains", self.n_chains)
+        if chains is None or not 1 <= chains <= 1000:
+            raise ValueError(f"n_chains is {self.n_chains!r}: it must be between 1 and 1000")
+        if self.tol is not None and not isinstance(self.tol, (int, float, np.integer, np.floating)):
+            raise TypeError(f"tol is {self.tol!r}: it must be a number or None")
+        return {
+            "preset": self.preset,
+            "engine": self.engine,
+            "components": most if forced is None else None,
+            "forced": forced,
+            "iterations": _whole("max_iter", self.max_iter),
+            "tolerance": None if self.tol is None else float(self.tol),
+            "seed": _seed(self.random_state),
+            "prior": self._prior(),
+            "chains": chains,
+            "threads": _threads(self.n_jobs),
+        }
+
+    def _prior(self) -> dict[str, float]:
+        if self.prior is None:
+            return {}
+        given: Mapping[str, Any] = asdict(self.prior) if isinstance(self.prior, Prior) else self.prior
+        if not isinstance(given, Mapping):
+            raise TypeError(f"prior is {self.prior!r}: it must be a Prior, a mapping or None")
+        numbers = {name: float(value) for name, value in given.items() if value is not None}
+        learned = [name for name in ("a", "b", "c", "d") if name in numbers]
+        if learned and self.preset == "auto":
+            raise ValueError(
+                f"{learned[0]} cannot be set here, a, b, c and d are learned: leave it out or use preset=\"paper\""
+            )
+        return numbers
+
+    def _watch(self, progress: Progress | None) -> Callable[[dict[str, Any]], bool] | None:
+        callback = self.callback
+        if callback is None and progress is None:
+            return None
+
+        def watch(info: dict[str, Any]) -> bool:
+            if progress is not None:
+                progress.step(info)
+            return callback is None or callback(info) is not False
+
+        return watch
+
+    def _keep(self, found: dict[str, Any], seed: int) -> None:
+        self.components_ = np.ascontiguousarray(found["W"].T)
+        self.activations_ = found["H"].T
+        self.inclusion_ = found["S"].T
+        self.pi_ = found["pi"]
+        self.share_ = found["share"]
+        self.usage_ = found["usage"]
+        self.evidence_ = found["evidence"]
+        self.n_components_ = found["n_components"]
+        self.n_components_pmf_ = found["pmf"]
+        self.n_components_interval_ = found["interval"]
+        self.trace_ = found["trace"]
+        self.burn_in_ = found["burn_in"]
+        self.convergence_ = found["convergence"]
+        self.n_iter_ = found["iterations"][found["chain"]]
+        self.stop_reason_ = found["stop_reason"]
+        self.prior_ = {**found["prior"], "components": int(found["prior"]["components"])}
+        self.coarsening_ = found["coarsening"]
+        self.resolution_path_ = found["path"]
+        self.engine_ = found["engine"]
+        self.seed_ = seed
+
+    def _last_line(self, found: dict[str, Any]) -> str:
+        least, most = self.n_components_interval_
+        word = "part" if self.n_components_ == 1 else "parts"
+        return (
+            f"{self.n_components_} {word} (90 %: {least} to {most}) after {self.n_iter_} iterations, "
+            f"{found['seconds']:.1f} s, {self.stop_reason_}"
+        )
+
+    def _counts(self, X: Any, mask: ArrayLike | None) -> _core.Counts:
+        counts, shape = counts_of(X, missing=self.missing, mask=mask)
+        check_names(self, X, shape[1], False)
+        return counts
+
+    def _project(self, X: Any, mask: ArrayLike | None) -> dict[str, NDArray[Any]]:
+        self._check_fitted()
+        return self._projected(self._counts(X, mask))
+
+    def _projected(
+        self, counts: _core.Counts, *, draws: int = _DRAWS, keep: bool = False, seed: int | None = None
+    ) -> dict[str, NDArray[Any]]:
+        prior = {name: value for name, value in self.prior_.items() if name != "components"}
+        return _core.project(
+            counts,
+            self.components_,
+            self.pi_,
+            prior,
+            self.coarsening_,
+            seed=self.seed_ if seed is None else seed,
+            burn_in=_BURN_IN,
+            draws=draws,
+            keep=keep,
+            threads=_threads(self.n_jobs),
+        )
+
+
+def _whole(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name} is {value!r}: it must be an int or None")
+    if value < 1:
+        raise ValueError(f"{name} is {value}: it must be at least 1")
+    return int(value)
+
+
+def _threads(n_jobs: int | None) -> int:
+    """Threads as scikit-learn counts them: None is one, -1 all, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
+        raise TypeError(f"n_jobs is {n_jobs!r}: it must be an int or None")
+    if n_jobs == 0:
+        raise ValueError("n_jobs is 0: use -1 for all cores, or None for one")
+    return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))
+
+
+def _seed(random_state: Any) -> int:
+    """A seed of 64 bits: an int is the seed itself, anything else is asked for one."""
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if not 0 <= random_state < 2**64:
+            raise ValueError(f"random_state is {random_state}: it must be at least 0 and below 2^64")
+        return int(random_state)
+    if random_state is None or random_state is np.random:
+        return int(np.random.randint(0, 2**31 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(0, 2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(0, 2**63 - 1))
+    raise ValueError(f"random_state is {random_state!r}: it must be an int, a RandomState, a Generator or None")

@@ -1,0 +1,105 @@
+"""A fitted model in one npz file: arrays as arrays, the rest as JSON. Nothing in it is executed when it is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _core
+
+if TYPE_CHECKING:
+    from ._estimator import BetaProcessNMF
+
+_FORMAT = 1
+_PLAIN = (
+    "n_components_",
+    "burn_in_",
+    "n_iter_",
+    "stop_reason_",
+    "prior_",
+    "coarsening_",
+    "engine_",
+    "seed_",
+    "n_features_in_",
+)
+
+
+def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
+    """Writes a fitted model; the file appears when it is complete."""
+    params = model.get_params(deep=False)
+    params.pop("callback", None)
+    if not isinstance(params["random_state"], (int, np.integer)):
+        params["random_state"] = None
+    if params["prior"] is not None and not isinstance(params["prior"], dict):
+        prior = params["prior"]
+        params["prior"] = dict(prior) if hasattr(prior, "keys") else {k: v for k, v in vars(prior).items() if v is not None}
+    names = getattr(model, "feature_names_in_", None)
+    facts: dict[str, Any] = {name: getattr(model, name) for name in _PLAIN}
+    about = {
+        "format": _FORMAT,
+        "version": _core.__version__,
+        "params": params,
+        "facts": facts,
+        "pmf": sorted(model.n_components_pmf_.items()),
+        "interval": model.n_components_interval_,
+        "path": model.resolution_path_,
+        "convergence": model.convergence_,
+        "feature_names": None if names is None else list(names),
+    }
+    arrays = {
+        "W": np.ascontiguousarray(model.components_.T),
+        "H": np.ascontiguousarray(model.activations_.T),
+        "S": np.ascontiguousarray(model.inclusion_.T),
+        "pi": model.pi_,
+        "share": model.share_,
+        "usage": model.usage_,
+    }
+    if model.evidence_ is not None:
+        arrays["evidence"] = model.evidence_
+    arrays.update({f"trace_{name}": column for name, column in model.trace_.items()})
+    text = json.dumps(about, default=_number).encode()
+    target = os.fspath(path)
+    partial = f"{target}.{os.getpid()}.part"
+    try:
+        with open(partial, "wb") as file:
+            np.savez(file, about=np.frombuffer(text, dtype=np.uint8), **arrays)  # type: ignore[arg-type, unused-ignore]
+        os.replace(partial, target)
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
+    """The model in a file that `write_model` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        if "about" not in file:
+            raise ValueError(f"{os.fspath(path)}: this was not written by BetaProcessNMF.save")
+        about = json.loads(file["about"].tobytes())
+        if about["format"] != _FORMAT:
+            raise ValueError(f"{os.fspath(path)}: format {about['format']} is newer than this version of bpnmf")
+        arrays = {name: file[name] for name in file.files if name != "about"}
+    model = cls(**about["params"])
+    for name, value in about["facts"].items():
+        setattr(model, name, value)
+    model.components_ = np.ascontiguousarray(arrays["W"].T)
+    model.activations_, model.inclusion_ = arrays["H"].T, arrays["S"].T
+    model.pi_, model.share_, model.usage_ = arrays["pi"], arrays["share"], arrays["usage"]
+    model.evidence_ = arrays.get("evidence")
+    model.n_components_pmf_ = {int(number): share for number, share in about["pmf"]}
+    model.n_components_interval_ = tuple(about["interval"])
+    model.resolution_path_ = [tuple(at) for at in about["path"]]
+    model.convergence_ = {name: tuple(pair) for name, pair in about["convergence"].items()}
+    prefix = "trace_"
+    model.trace_ = {name[len(prefix) :]: column for name, column in arrays.items() if name.startswith(prefix)}
+    if about["feature_names"] is not None:
+        model.feature_names_in_ = np.asarray(about["feature_names"], dtype=object)
+    return model
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be written")

@@ -1,0 +1,265 @@
+//! A fit: wishes and counts in, arrays out.
+
+use crate::input::Counts;
+use crate::raised;
+use crate::task::{self, Link};
+use bpnmf::{
+    Chains, EngineKind, Error, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings, StopRule,
+    TraceRow, Workers,
+};
+use numpy::{IntoPyArray, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::collections::HashMap;
+
+/// What somebody who watches sees.
+pub(crate) enum Event {
+    Search(usize, SearchStep),
+    Step(usize, TraceRow),
+}
+
+type FitLink = Link<Event, Result<Fitted, Error>>;
+
+/// One chain, watched.
+struct Watcher<'a> {
+    chain: usize,
+    link: &'a FitLink,
+}
+
+impl Observer for Watcher<'_> {
+    fn step(&mut self, row: &TraceRow) -> bool {
+        self.link.show(|| Event::Step(self.chain, *row))
+    }
+
+    fn search(&mut self, step: &SearchStep) -> bool {
+        self.link.show(|| Event::Search(self.chain, *step))
+    }
+}
+
+/// Chains and what they were run with.
+pub(crate) struct Fitted {
+    chains: Chains,
+    prior: Prior,
+    engine: &'static str,
+    threads: usize,
+}
+
+/// The engine of a name.
+pub(crate) fn engine_kind(name: &str) -> PyResult<EngineKind> {
+    match name {
+        "gibbs" => Ok(EngineKind::Gibbs),
+        "ssmf" => Ok(EngineKind::Ssmf),
+        "gibbs-expected" => Ok(EngineKind::GibbsExpected),
+        _ => Err(PyValueError::new_err(format!(
+            "engine is {name:?}: it must be \"gibbs\", \"ssmf\", \"gibbs-expected\" or None"
+        ))),
+    }
+}
+
+/// The prior with the numbers that are given.
+pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<Prior> {
+    let mut prior = Prior::default();
+    for (name, &value) in given {
+        let place = match name.as_str() {
+            "a" => &mut prior.a,
+            "b" => &mut prior.b,
+            "c" => &mut prior.c,
+            "d" => &mut prior.d,
+            "a0" => &mut prior.a0,
+            "b0" => &mut prior.b0,
+            _ => {
+                let sentence = format!("the prior has no {name:?}: it has a, b, c, d, a0 and b0");
+                return Err(PyValueError::new_err(sentence));
+            }
+        };
+        *place = value;
+    }
+    Ok(prior)
+}
+
+/// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
+/// the run did not end in time after Ctrl-C. `guess` is (rate, window) if the counts are a spectrogram.
+#[pyfunction]
+#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, seed, prior, chains, threads, watch, guess=None))]
+pub(crate) fn fit<'py>(
+    py: Python<'py>,
+    counts: &Counts,
+    preset: &str,
+    engine: Option<&str>,
+    components: Option<usize>,
+    forced: Option<usize>,
+    iterations: Option<usize>,
+    tolerance: Option<f64>,
+    seed: u64,
+    prior: HashMap<String, f64>,
+    chains: usize,
+    threads: usize,
+    watch: Option<Bound<'py, PyAny>>,
+    guess: Option<(u32, usize)>,
+) -> PyResult<(Option<Bound<'py, PyDict>>, Option<PyErr>)> {
+    let preset = match preset {
+        "auto" => Preset::Auto,
+        "paper" => Preset::Paper,
+        name => {
+            let sentence = format!("preset is {name:?}: it must be \"auto\" or \"paper\"");
+            return Err(PyValueError::new_err(sentence));
+        }
+    };
+    let plan = Plan {
+        preset,
+        engine: engine.map(engine_kind).transpose()?,
+        components,
+        forced,
+        iterations,
+        seed,
+        stop: tolerance.map(|tolerance| StopRule { tolerance, ..StopRule::default() }),
+        prior: prior_of(&prior)?,
+        ..Plan::default()
+    };
+    let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
+    if let (Some(search), Some((rate, window))) = (&mut settings.options.search, guess) {
+        bpnmf_audio::notes::prepare(search, rate, window);
+    }
+    let workers = Workers::new(threads).map_err(raised)?;
+    let counts = counts.0.clone();
+    let show = |event: Event| -> PyResult<bool> {
+        let Some(watch) = &watch else { return Ok(true) };
+        let answer = watch.call1((described(py, &event)?,))?;
+        answer.extract()
+    };
+    let watched: Option<&dyn Fn(Event) -> PyResult<bool>> = if watch.is_some() { Some(&show) } else { None };
+    let (result, error) =
+        task::run(py, watched, move |link| all_chains(&settings, &counts, chains, &workers, link))?;
+    let result = result.transpose().map_err(raised)?;
+    Ok((result.map(|fitted| told(py, fitted)).transpose()?, error))
+}
+
+fn all_chains(
+    settings: &Settings,
+    counts: &bpnmf::Counts,
+    chains: usize,
+    workers: &Workers,
+    link: &FitLink,
+) -> Result<Fitted, Error> {
+    let Settings { engine, prior, options } = settings;
+    // A sender is not shared between threads but copied.
+    let links = std::sync::Mutex::new(link.clone());
+    let fits = bpnmf::run_chains(chains, options.seed, workers, |chain, seed, workers| {
+        let link = links.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let options = RunOptions { seed, ..options.clone() };
+        let mut watcher = Watcher { chain, link: &link };
+        bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut watcher)
+    })?;
+    let (chains, threads) = (Chains::new(fits)?, workers.threads());
+    let used = chains.fit().discovery.as_ref().map_or(prior, |found| &found.prior);
+    Ok(Fitted { prior: used.get(), engine: engine.name(), threads, chains })
+}
+
+/// An event for a callback.
+fn described<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyDict>> {
+    let info = PyDict::new(py);
+    match event {
+        Event::Search(chain, step) => {
+            info.set_item("stage", "search")?;
+            info.set_item("step", step.stage)?;
+            info.set_item("chain", chain)?;
+            info.set_item("iteration", 0)?;
+            info.set_item("n_components", step.active)?;
+            info.set_item("seconds", step.seconds)?;
+        }
+        Event::Step(chain, row) => {
+            info.set_item("stage", "sampling")?;
+            info.set_item("step", "iteration")?;
+            info.set_item("chain", chain)?;
+            info.set_item("iteration", row.iteration)?;
+            info.set_item("n_components", row.active)?;
+            info.set_item("seconds", row.seconds)?;
+            info.set_item("log_likelihood", row.log_likelihood)?;
+            info.set_item("log_joint", row.log_joint)?;
+        }
+    }
+    Ok(info)
+}
+
+/// The result as Python has it.
+fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
+    let Fitted { chains, prior, engine, threads } = fitted;
+    let out = PyDict::new(py);
+    out.set_item("n_components", chains.n_components)?;
+    out.set_item("interval", chains.interval)?;
+    out.set_item("pmf", PyDict::from_sequence(PyList::new(py, &chains.pmf)?.as_any())?)?;
+    out.set_item("engine", engine)?;
+    out.set_item("threads", threads)?;
+    out.set_item("chain", chains.representative)?;
+    let priors = [
+        ("a", prior.a),
+        ("b", prior.b),
+        ("c", prior.c),
+        ("d", prior.d),
+        ("a0", prior.a0),
+        ("b0", prior.b0),
+        ("components", prior.components as f64),
+    ];
+    out.set_item("prior", HashMap::from(priors))?;
+    let agreement = chains.convergence.iter().map(|q| (q.name, (q.r_hat, q.ess)));
+    out.set_item("convergence", agreement.collect::<HashMap<_, _>>())?;
+    out.set_item("trace", trace(py, &chains)?)?;
+    out.set_item("burn_in", chains.fits.iter().map(|fit| fit.burn_in).collect::<Vec<_>>())?;
+    out.set_item("iterations", chains.fits.iter().map(|fit| fit.trace.len()).collect::<Vec<_>>())?;
+    let chain = chains.representative;
+    let fit = chains.fits.into_iter().nth(chain).expect("the representative is one of them");
+    out.set_item("stop_reason", fit.stop_reason.name())?;
+    out.set_item("seconds", fit.seconds)?;
+    let (coarsening, path) = match &fit.discovery {
+        Some(found) => {
+            let path = found.path.iter().map(|at| (at.coarsening, at.components)).collect();
+            (found.coarsening, path)
+        }
+        None => (1.0, Vec::new()),
+    };
+    out.set_item("coarsening", coarsening)?;
+    out.set_item("path", path)?;
+    let posterior = fit.posterior;
+    let (parts, features, samples) = (posterior.components(), posterior.features, posterior.observations);
+    out.set_item("W", posterior.dictionary.into_pyarray(py).reshape([features, parts])?)?;
+    out.set_item("H", posterior.activations.into_pyarray(py).reshape([parts, samples])?)?;
+    out.set_item("S", posterior.inclusion.into_pyarray(py).reshape([parts, samples])?)?;
+    out.set_item("pi", posterior.pi.into_pyarray(py))?;
+    out.set_item("share", posterior.share.into_pyarray(py))?;
+    out.set_item("usage", posterior.usage.into_pyarray(py))?;
+    out.set_item("evidence", posterior.evidence.map(|evidence| evidence.into_pyarray(py)))?;
+    out.set_item("surplus", posterior.surplus)?;
+    out.set_item("log_likelihood", posterior.log_likelihood)?;
+    Ok(out)
+}
+
+/// One array a column, chain after chain.
+fn trace<'py>(py: Python<'py>, chains: &Chains) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let rows = || {
+        let chains = chains.fits.iter().enumerate();
+        chains.flat_map(|(chain, fit)| fit.trace.iter().map(move |row| (chain, row)))
+    };
+    let whole = |name: &str, value: &dyn Fn(usize, &TraceRow) -> i64| {
+        let values: Vec<i64> = rows().map(|(chain, row)| value(chain, row)).collect();
+        table.set_item(name, values.into_pyarray(py))
+    };
+    whole("chain", &|chain, _| chain as i64)?;
+    whole("iteration", &|_, row| row.iteration as i64)?;
+    whole("active", &|_, row| row.active as i64)?;
+    whole("on_anywhere", &|_, row| row.on_anywhere as i64)?;
+    whole("sites_on", &|_, row| row.sites_on as i64)?;
+    let real = |name: &str, value: &dyn Fn(&TraceRow) -> f64| {
+        let values: Vec<f64> = rows().map(|(_, row)| value(row)).collect();
+        table.set_item(name, values.into_pyarray(py))
+    };
+    real("log_likelihood", &|row| row.log_likelihood)?;
+    real("log_joint", &|row| row.log_joint)?;
+    real("activation", &|row| row.activation)?;
+    for probe in 0..bpnmf::PROBES {
+        real(&format!("reconstruction_{}", probe + 1), &|row| row.reconstruction[probe])?;
+    }
+    real("seconds", &|row| row.seconds)?;
+    Ok(table)
+}

@@ -1,0 +1,453 @@
+"""The estimator by itself: numbers, files, sparse matrices, Ctrl-C. scikit-learn is not needed here."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+import types
+
+import numpy as np
+import pytest
+
+import bpnmf
+from bpnmf import BetaProcessNMF, NotFittedError, Prior
+
+
+def test_the_parts_that_made_the_counts_are_found(model, counts):
+    assert model.n_components_ == 4
+    assert model.components_.shape == (4, 30)
+    assert model.n_components_interval_[0] <= 4 <= model.n_components_interval_[1]
+    assert sum(model.n_components_pmf_.values()) == pytest.approx(1.0)
+    assert model.pi_.shape == model.share_.shape == (4,)
+    assert model.inclusion_.shape == model.activations_.shape == (200, 4)
+    assert model.n_iter_ == model.trace_["iteration"][-1]
+    rate = model.inverse_transform(model.transform(counts))
+    assert np.corrcoef(rate.ravel(), counts.ravel())[0, 1] > 0.95
+
+
+def test_the_program_with_the_same_seed_gives_the_same_bits(program, counts, tmp_path):
+    np.save(tmp_path / "X.npy", counts.astype(np.float64))
+    cases = [
+        ([], {}),
+        (["--force-components", "3"], {"n_components": 3}),
+        (["--engine", "ssmf"], {"engine": "ssmf"}),
+        (["--chains", "2", "--iterations", "30"], {"n_chains": 2, "max_iter": 30}),
+        (["--preset", "paper", "-k", "20", "--a", "0.3"], {"preset": "paper", "max_components": 20, "prior": {"a": 0.3}}),
+    ]
+    for number, (flags, params) in enumerate(cases):
+        out = tmp_path / str(number)
+        command = [program, "fit", tmp_path / "X.npy", "--transpose", "--seed", "7", "--quiet", "--out", out, *flags]
+        subprocess.run(command, check=True)
+        written = np.load(out / "model.npz")
+        for n_jobs in (1, 2):
+            model = BetaProcessNMF(random_state=7, n_jobs=n_jobs, **params).fit(counts)
+            np.testing.assert_array_equal(model.components_, written["W"].T)
+            np.testing.assert_array_equal(model.activations_, written["H"].T)
+            np.testing.assert_array_equal(model.inclusion_, written["S"].T)
+            np.testing.assert_array_equal(model.pi_, written["pi"])
+
+
+def test_fractions_give_way_to_ssmf_as_in_the_program(program, counts, tmp_path):
+    fractions = counts + 0.25
+    np.save(tmp_path / "X.npy", fractions)
+    command = [program, "fit", tmp_path / "X.npy", "--transpose", "--seed", "1", "--quiet", "--out", tmp_path / "out"]
+    subprocess.run(command, check=True)
+    model = BetaProcessNMF(random_state=1).fit(fractions)
+    assert model.engine_ == "ssmf"
+    np.testing.assert_array_equal(model.components_, np.load(tmp_path / "out" / "model.npz")["W"].T)
+    assert np.isfinite(model.transform(fractions)).all()
+
+
+def test_the_transform_of_what_was_fitted_agrees_with_the_fit(model, counts):
+    mean, std = model.transform(counts, return_std=True)
+    off = (mean - model.activations_) / np.maximum(std, 0.02)
+    assert np.mean(np.abs(off) > 2) < 0.05
+    assert np.mean(off**2) < 0.5
+
+
+def test_a_sample_has_the_same_numbers_in_any_company(model, counts):
+    whole = model.transform(counts)
+    np.testing.assert_array_equal(model.transform(counts[[17, 3]]), whole[[17, 3]])
+    np.testing.assert_array_equal(model.fit(counts).fit_transform(counts), whole)
+    model.n_jobs = 2
+    np.testing.assert_array_equal(model.transform(counts), whole)
+    model.n_jobs = None
+
+
+def test_scores_tell_good_models_from_bad_ones(counts):
+    train, test = counts[::2], counts[1::2]
+    good = BetaProcessNMF(random_state=0).fit(train)
+    bad = BetaProcessNMF(n_components=1, random_state=0).fit(train)
+    assert good.score(test) > bad.score(test)
+    assert good.perplexity(test) < bad.perplexity(test)
+    rate = good.inverse_transform(good.transform(test))
+    from math import lgamma
+
+    factorials = np.vectorize(lambda x: lgamma(x + 1))(test)
+    expected = np.where(test > 0, test * np.log(np.maximum(rate, 1e-300)), 0) - rate - factorials
+    assert good.score(test) == pytest.approx(expected.sum(axis=1).mean(), rel=1e-4)
+
+
+def test_draws_have_the_moments_of_the_transform(model, counts):
+    draws = model.sample_posterior(counts[:5], 500, random_state=1)
+    assert draws.shape == (500, 5, 4)
+    mean, std = model.transform(counts[:5], return_std=True)
+    assert (np.abs(draws.mean(axis=0) - mean) < 0.5 * std + 0.02).all()
+    np.testing.assert_array_equal(draws, model.sample_posterior(counts[:5], 500, random_state=1))
+    assert (draws != model.sample_posterior(counts[:5], 500)).any()
+
+
+def test_saved_models_are_the_same_when_they_are_read(counts, tmp_path):
+    model = BetaProcessNMF(random_state=0, prior=Prior(a0=2.0), n_chains=2).fit(counts)
+    model.save(tmp_path / "model.npz")
+    copy = BetaProcessNMF.load(tmp_path / "model.npz")
+    for same in (copy, pickle.loads(pickle.dumps(model))):
+        for name, value in vars(model).items():
+            if name == "prior":
+                continue
+            other = getattr(same, name)
+            if name == "trace_":
+                assert value.keys() == other.keys()
+                assert all(np.array_equal(value[key], other[key]) for key in value)
+            elif isinstance(value, np.ndarray):
+                np.testing.assert_array_equal(value, other)
+            else:
+                assert value == other, name
+        np.testing.assert_array_equal(same.transform(counts), model.transform(counts))
+    assert copy.prior == {"a0": 2.0}
+    np.savez(tmp_path / "other.npz", W=np.zeros(3))
+    with pytest.raises(ValueError, match="not written by"):
+        BetaProcessNMF.load(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_array", "csr_array"])
+def test_compressed_matrices_stay_compressed_and_give_the_same(kind, counts, model):
+    sparse = pytest.importorskip("scipy.sparse")
+    from bpnmf._input import counts_of
+
+    X = getattr(sparse, kind)(counts)
+    held, shape = counts_of(X, missing="error")
+    assert held.is_sparse() and shape == counts.shape
+    same = BetaProcessNMF(random_state=3).fit(X)
+    np.testing.assert_array_equal(same.components_, model.components_)
+    np.testing.assert_array_equal(same.transform(X), model.transform(counts))
+
+
+def test_a_compressed_matrix_that_could_not_be_dense_is_taken():
+    """Eight terabytes if it were."""
+    sparse = pytest.importorskip("scipy.sparse")
+    from bpnmf._input import counts_of
+
+    rng = np.random.default_rng(0)
+    rows, columns = rng.integers(0, 1_000_000, (2, 3000))
+    for kind in (sparse.csr_array, sparse.csc_array):
+        X = kind((np.ones(3000), (rows, columns)), shape=(1_000_000, 1_000_000))
+        held, shape = counts_of(X, missing="error")
+        assert held.is_sparse() and held.total() == 3000 and shape == X.shape
+
+
+def test_unsorted_and_double_entries_are_added_and_the_matrix_is_left_alone():
+    sparse = pytest.importorskip("scipy.sparse")
+    from bpnmf._input import counts_of
+
+    X = sparse.csr_array((np.array([1, 2, 4, 8]), np.array([2, 0, 2, 1]), np.array([0, 3, 4])), shape=(2, 3))
+    before = X.indices.copy()
+    held, _ = counts_of(X, missing="error")
+    assert held.total() == 15
+    np.testing.assert_array_equal(X.indices, before)
+    dense = np.array([[2, 0, 5], [0, 8, 0]])
+    for params in ({}, {"n_components": 2}):
+        one, other = (BetaProcessNMF(random_state=0, max_iter=5, **params).fit(m) for m in (X, dense))
+        np.testing.assert_array_equal(one.components_, other.components_)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i8", "i4", "u2", "u1", ">f8", ">i4", object])
+def test_the_type_of_the_numbers_and_their_order_in_memory_do_not_matter(dtype, counts, model):
+    small = np.minimum(counts, 200)
+    expected = BetaProcessNMF(random_state=3).fit(small).components_
+    for order in "CF":
+        X = np.asarray(small.astype(dtype), order=order)
+        np.testing.assert_array_equal(BetaProcessNMF(random_state=3).fit(X).components_, expected)
+    wide = np.zeros((400, 60), dtype=dtype)
+    wide[::2, ::2] = small
+    np.testing.assert_array_equal(BetaProcessNMF(random_state=3).fit(wide[::2, ::2]).components_, expected)
+
+
+BAD = [
+    (np.array([[1.0, np.nan]]), ValueError, "NaN"),
+    (np.array([[1.0, np.inf]]), ValueError, "inf"),
+    (np.array([[1.0], [-2.0]]), ValueError, r"entry \(1, 0\) is -2, counts cannot be negative"),
+    (np.array([1.0, 2.0]), ValueError, "1-D"),
+    (np.float64(3.0), ValueError, "0-D"),
+    (np.zeros((2, 2, 2)), ValueError, "3-D"),
+    (np.empty((0, 3)), ValueError, "0 sample"),
+    (np.empty((3, 0)), ValueError, "0 feature"),
+    (np.array([["a", "b"]]), ValueError, "text"),
+    (np.array([[1.0, {}]], dtype=object), TypeError, "not a number"),
+    (np.array([[1.0, "x"]], dtype=object), ValueError, "not a number"),
+    (np.array([[1 + 2j]]), ValueError, "Complex"),
+    (np.array([[1e16]]), ValueError, "1e15"),
+]
+
+
+@pytest.mark.parametrize("X, error, words", BAD)
+def test_bad_input_is_refused_with_a_sentence(X, error, words, model):
+    with pytest.raises(error, match=words):
+        BetaProcessNMF().fit(X)
+    with pytest.raises(error, match=words):
+        model.transform(X)
+
+
+def test_negative_and_nan_entries_of_compressed_matrices_are_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    for value, words in ((-1.0, "negative"), (np.nan, "NaN"), (np.inf, "inf")):
+        X = sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
+        X.data[2] = value
+        with pytest.raises(ValueError, match=words) as caught:
+            BetaProcessNMF().fit(X)
+        assert "(1, 1)" in str(caught.value)
+    # Two entries at one place that add up to something good.
+    X = sparse.csr_array((np.array([-1.0, 3.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 2))
+    with pytest.raises(ValueError, match="negative"):
+        BetaProcessNMF().fit(X)
+
+
+WISHES = [
+    ({"n_components": 0}, ValueError, "n_components is 0"),
+    ({"n_components": 2.5}, TypeError, "n_components is 2.5"),
+    ({"n_components": 20_000}, ValueError, "n_components is 20000"),
+    ({"max_components": -1}, ValueError, "max_components is -1"),
+    ({"engine": "vi"}, ValueError, "engine is"),
+    ({"preset": "fast"}, ValueError, "preset is"),
+    ({"preset": "paper", "n_components": 3}, ValueError, "preset"),
+    ({"prior": {"a": 1.0}}, ValueError, "learned"),
+    ({"prior": {"x": 1.0}}, ValueError, "no \"x\""),
+    ({"prior": {"a0": -1.0}}, ValueError, "a0 is -1"),
+    ({"prior": 3}, TypeError, "prior is 3"),
+    ({"n_chains": 0}, ValueError, "n_chains is 0"),
+    ({"max_iter": 0}, ValueError, "max_iter is 0"),
+    ({"tol": 2.0}, ValueError, "tol is 2"),
+    ({"tol": "small"}, TypeError, "tol is"),
+    ({"n_jobs": 0}, ValueError, "n_jobs is 0"),
+    ({"n_jobs": 5000}, ValueError, "n_jobs is 5000"),
+    ({"random_state": -1}, ValueError, "random_state is -1"),
+    ({"random_state": "x"}, ValueError, "random_state is 'x'"),
+    ({"missing": "drop"}, ValueError, "missing is 'drop'"),
+]
+
+
+@pytest.mark.parametrize("params, error, words", WISHES)
+def test_bad_wishes_are_refused_with_a_sentence(params, error, words, counts):
+    with pytest.raises(error, match=words):
+        BetaProcessNMF(**params).fit(counts)
+
+
+def test_gibbs_refuses_fractions_where_they_stand():
+    with pytest.raises(ValueError, match=r"entry \(1, 0\) is 0.5"):
+        BetaProcessNMF(engine="gibbs").fit(np.array([[1.0, 2.0], [0.5, 1.0]]))
+
+
+@pytest.fixture(scope="module")
+def holes(counts):
+    """Counts of which a fifth were not observed."""
+    unseen = np.random.default_rng(4).random(counts.shape) < 0.2
+    return np.where(unseen, np.nan, counts), unseen
+
+
+def test_entries_that_were_not_observed_are_nan_or_masked(counts, holes):
+    X, unseen = holes
+    by_nan = BetaProcessNMF(missing="nan", random_state=2).fit(X)
+    by_mask = BetaProcessNMF(random_state=2).fit(counts, mask=unseen)
+    np.testing.assert_array_equal(by_nan.components_, by_mask.components_)
+    assert by_nan.n_components_ == 4
+    np.testing.assert_array_equal(by_nan.transform(X), by_mask.transform(counts, mask=unseen))
+    assert by_nan.score(X) == by_mask.score(counts, mask=unseen)
+    full = by_nan.transform(counts)
+    mean, std = by_nan.transform(X, return_std=True)
+    assert np.mean(np.abs(mean - full) > 4 * std + 0.05) < 0.02
+    # What was left out is foretold.
+    rate = by_nan.inverse_transform(mean)
+    assert np.corrcoef(rate[unseen], counts[unseen])[0, 1] > 0.85
+    with pytest.raises(ValueError, match="missing=\"nan\""):
+        BetaProcessNMF().fit(X)
+    with pytest.raises(ValueError, match="mask is"):
+        BetaProcessNMF().fit(counts, mask=[True])
+
+
+def test_nan_in_a_compressed_matrix_is_not_observed_either(holes):
+    sparse = pytest.importorskip("scipy.sparse")
+    X, unseen = holes
+    dense = BetaProcessNMF(missing="nan", random_state=2, max_iter=10).fit(X)
+    same = BetaProcessNMF(missing="nan", random_state=2, max_iter=10).fit(sparse.csr_array(X))
+    np.testing.assert_array_equal(same.components_, dense.components_)
+    half = unseen & (np.arange(unseen.size).reshape(unseen.shape) % 2 == 0)
+    both = BetaProcessNMF(missing="nan", random_state=2, max_iter=10)
+    both.fit(sparse.csr_array(np.where(half, 1.0, X)), mask=half)
+    np.testing.assert_array_equal(both.components_, dense.components_)
+
+
+def test_the_program_gives_the_same_bits_with_missing_entries(program, holes, tmp_path):
+    np.save(tmp_path / "X.npy", holes[0])
+    command = [program, "fit", tmp_path / "X.npy", "--transpose", "--missing", "--seed", "2", "--quiet"]
+    subprocess.run([*command, "--out", tmp_path / "out"], check=True)
+    model = BetaProcessNMF(missing="nan", random_state=2).fit(holes[0])
+    np.testing.assert_array_equal(model.components_, np.load(tmp_path / "out" / "model.npz")["W"].T)
+
+
+def test_nothing_can_be_asked_before_the_fit(counts):
+    for call in ("transform", "score", "perplexity", "sample_posterior", "inverse_transform"):
+        with pytest.raises(NotFittedError):
+            getattr(BetaProcessNMF(), call)(counts)
+
+
+def test_samples_without_counts_and_data_without_any_work():
+    model = BetaProcessNMF(random_state=0).fit(np.zeros((5, 4)))
+    assert model.n_components_ == 0 and model.components_.shape == (0, 4)
+    assert model.transform(np.zeros((2, 4))).shape == (2, 0)
+    assert model.stop_reason_ == "no counts"
+
+
+def test_the_callback_sees_every_step_and_ends_the_run(counts):
+    seen = []
+    model = BetaProcessNMF(random_state=0, callback=seen.append, tol=None, max_iter=12).fit(counts)
+    assert [info["iteration"] for info in seen if info["stage"] == "sampling"] == list(range(1, 13))
+    assert seen[0]["stage"] == "search" and seen[-1]["n_components"] >= 1
+    model = BetaProcessNMF(random_state=0, callback=lambda info: info["iteration"] < 5).fit(counts)
+    assert (model.n_iter_, model.stop_reason_) == (5, "interrupted")
+
+    def fail(info):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        BetaProcessNMF(callback=fail).fit(counts)
+
+
+def test_verbose_prints_to_stderr_and_only_there(counts, capsys):
+    BetaProcessNMF(random_state=0, verbose=1).fit(counts)
+    out, err = capsys.readouterr()
+    assert out == "" and "4 parts" in err.splitlines()[-1]
+    BetaProcessNMF(random_state=0).fit(counts)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_notebook_has_one_line_that_is_updated(counts, monkeypatch, capsys):
+    shown = []
+
+    class Handle:
+        def update(self, content, raw):
+            shown[-1] = content["text/plain"]
+
+    def display(content, raw, display_id):
+        shown.append(content["text/plain"])
+        return Handle()
+
+    notebook = types.ModuleType("IPython")
+    notebook.get_ipython = lambda: types.SimpleNamespace(kernel=None)
+    notebook.display = types.ModuleType("IPython.display")
+    notebook.display.display = display
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook.display)
+    BetaProcessNMF(random_state=0, verbose=1).fit(counts)
+    assert len(shown) == 1 and "4 parts" in shown[0]
+    assert capsys.readouterr() == ("", "")
+
+
+def long_fit(**params):
+    X = np.random.default_rng(0).poisson(2.0, (3000, 400))
+    return BetaProcessNMF(random_state=0, tol=None, max_iter=100_000, **params), X
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("after", [0.3, 2.0])
+def test_ctrl_c_ends_a_fit_within_a_second_and_the_estimator_can_be_used_again(after, counts):
+    model, X = long_fit()
+    sent = []
+
+    def press():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, press)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert time.monotonic() - sent[0] < 1.0
+    if hasattr(model, "components_"):
+        assert model.stop_reason_ == "interrupted"
+        assert model.transform(X[:3]).shape == (3, model.components_.shape[0])
+    model.set_params(max_iter=5).fit(counts)
+    assert model.n_iter_ == 5
+
+
+def test_other_python_threads_run_during_a_fit(counts):
+    beats = []
+    stop = threading.Event()
+
+    def beat():
+        while not stop.is_set():
+            beats.append(time.monotonic())
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    start = time.monotonic()
+    BetaProcessNMF(random_state=0, n_chains=4).fit(np.tile(counts, (5, 1)))
+    seconds = time.monotonic() - start
+    stop.set()
+    thread.join()
+    gaps = np.diff(beats)
+    assert len(beats) > 10 * seconds and gaps.max() < max(0.5, seconds / 2)
+
+
+def test_arviz_reads_the_chains(counts):
+    arviz = pytest.importorskip("arviz")
+    model = BetaProcessNMF(random_state=0, n_chains=2, tol=None).fit(counts)
+    data = model.to_inference_data()
+    posterior = data["posterior"]
+    assert dict(posterior.sizes)["chain"] == 2 and dict(posterior.sizes)["draw"] == 70
+    summary = arviz.summary(data)
+    assert any(name.startswith("n_components") for name in summary.index)
+
+
+def test_without_scikit_learn_and_scipy_everything_else_works(tmp_path):
+    """Another process in which neither can be imported."""
+    code = """
+import sys
+for name in ("sklearn", "scipy", "pandas", "arviz"):
+    sys.modules[name] = None
+import numpy as np
+from bpnmf import BetaProcessNMF, NotFittedError
+X = np.random.default_rng(0).poisson(3.0, (40, 6))
+model = BetaProcessNMF(random_state=0)
+assert model.get_params()["random_state"] == 0
+assert repr(model.set_params(max_iter=7)) == "BetaProcessNMF(max_iter=7, random_state=0)"
+try:
+    model.transform(X)
+    raise SystemExit("not refused")
+except NotFittedError:
+    pass
+try:
+    model.set_params(wrong=1)
+    raise SystemExit("not refused")
+except ValueError:
+    pass
+assert model.fit_transform(X).shape == (40, model.components_.shape[0])
+assert model.n_features_in_ == 6
+try:
+    model.transform(X[:, :5])
+    raise SystemExit("not refused")
+except ValueError as error:
+    assert "5 features" in str(error)
+model.save(sys.argv[1])
+assert (BetaProcessNMF.load(sys.argv[1]).transform(X) == model.transform(X)).all()
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "model.npz")], check=True)
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert bpnmf.__version__ == version("bpnmf")

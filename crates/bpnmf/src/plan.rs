@@ -1,0 +1,214 @@
+//! From wishes to what can run: presets, engines and their defaults, in one place for every front end. It knows no data
+//! but to ask whether the counts are whole.
+
+use crate::counts::Counts;
+use crate::diagnose::StopRule;
+use crate::error::Error;
+use crate::infer::{Engine, Gibbs, Init, Ssmf};
+use crate::prior::{CheckedPrior, Prior};
+use crate::run::RunOptions;
+use crate::search::Search;
+
+/// The most parts that can be forced: above, somebody mistyped.
+const MOST_FORCED: usize = 10_000;
+
+/// The most parts unless told otherwise.
+const COMPONENTS: usize = 500;
+
+/// With a search before it a run is short: it starts where it should end.
+const ITERATIONS_AFTER_SEARCH: usize = 100;
+const BURN_IN_AFTER_SEARCH: usize = 30;
+
+/// How the number of parts is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Preset {
+    /// A search comes first: for the parts that the evidence wants, and for the prior.
+    #[default]
+    Auto,
+    /// As the paper prints it: no search, the prior as it is given.
+    Paper,
+}
+
+impl Preset {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Paper => "paper",
+        }
+    }
+}
+
+/// The engines by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    /// [`Ssmf`].
+    Ssmf,
+    /// [`Gibbs`], exact; needs whole counts.
+    Gibbs,
+    /// [`Gibbs`] with expected counts.
+    GibbsExpected,
+}
+
+/// What somebody wants; what is `None` is left to the preset.
+///
+/// ```
+/// use bpnmf::*;
+/// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
+/// let Settings { engine, prior, options } = Plan { seed: 1, ..Default::default() }.settings_for(&counts)?;
+/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 100));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// How the number of parts is found.
+    pub preset: Preset,
+    /// `None`: Gibbs, or SSMF if the data have fractions; with the paper's preset SSMF.
+    pub engine: Option<EngineKind>,
+    /// The most parts. `None`: 500, and with a search more if there are more.
+    pub components: Option<usize>,
+    /// Exactly this many parts.
+    pub forced: Option<usize>,
+    /// See [`Search::coarsening`].
+    pub coarsening: Option<f64>,
+    /// The most iterations. `None`: 100 after a search; else 200 for SSMF, 400 for the Gibbs engines.
+    pub iterations: Option<usize>,
+    /// Iterations before states are averaged, for the Gibbs engines. `None`: 30 after a search and at most half of the
+    /// iterations; else half of them.
+    pub burn_in: Option<usize>,
+    /// The seed of every random number.
+    pub seed: u64,
+    /// When to stop before the last iteration; `None` for never.
+    pub stop: Option<StopRule>,
+    /// The prior; K is not read from it but from `components`.
+    pub prior: Prior,
+    /// Where a run without a search starts.
+    pub init: Init,
+    /// SSMF, but for where it starts.
+    pub ssmf: Ssmf,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            preset: Preset::Auto,
+            engine: None,
+            components: None,
+            forced: None,
+            coarsening: None,
+            iterations: None,
+            burn_in: None,
+            seed: 0,
+            stop: Some(StopRule::default()),
+            prior: Prior::default(),
+            init: Init::Random,
+            ssmf: Ssmf::default(),
+        }
+    }
+}
+
+/// A plan that can run.
+pub struct Settings {
+    /// The engine.
+    pub engine: Box<dyn Engine + Send>,
+    /// The prior.
+    pub prior: CheckedPrior,
+    /// The rest.
+    pub options: RunOptions,
+}
+
+impl Plan {
+    /// The engine that was asked for, or the preset's.
+    pub fn engine_kind(&self) -> EngineKind {
+        self.engine.unwrap_or(match self.preset {
+            Preset::Auto => EngineKind::Gibbs,
+            Preset::Paper => EngineKind::Ssmf,
+        })
+    }
+
+    /// The same, but that an engine nobody chose gives way to one that can work on fractions.
+    pub fn engine_kind_for(&self, counts: &Counts) -> EngineKind {
+        let fractions = || counts.first_fraction().is_some();
+        match self.engine_kind() {
+            EngineKind::Gibbs if self.engine.is_none() && fractions() => EngineKind::Ssmf,
+            kind => kind,
+        }
+    }
+
+    /// Checks all that can be checked without the data.
+    pub fn settings(&self) -> Result<Settings, Error> {
+        self.settings_of(self.engine_kind())
+    }
+
+    /// Checks the plan against the data.
+    pub fn settings_for(&self, counts: &Counts) -> Result<Settings, Error> {
+        let settings = self.settings_of(self.engine_kind_for(counts))?;
+        settings.engine.check(counts)?;
+        Ok(settings)
+    }
+
+    fn settings_of(&self, kind: EngineKind) -> Result<Settings, Error> {
+        let iterations = self.iterations(kind)?;
+        let components = self.components.unwrap_or(COMPONENTS.max(self.forced.unwrap_or(0)));
+        let prior = Prior { components, ..self.prior }.check()?;
+        if let Some(StopRule { tolerance: value, .. }) = self.stop
+            && !(0.0..1.0).contains(&value)
+        {
+            return Err(Error::BadOption { name: "tolerance", value, range: "at least 0 and below 1" });
+        }
+        let options = RunOptions {
+            iterations,
+            seed: self.seed,
+            stop: self.stop,
+            held_out: None,
+            search: self.search()?,
+        };
+        Ok(Settings { engine: self.engine_of(kind)?, prior, options })
+    }
+
+    fn iterations(&self, kind: EngineKind) -> Result<usize, Error> {
+        let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
+            (Preset::Auto, _) => ITERATIONS_AFTER_SEARCH,
+            (Preset::Paper, EngineKind::Ssmf) => 200,
+            (Preset::Paper, EngineKind::Gibbs | EngineKind::GibbsExpected) => 400,
+        });
+        if iterations == 0 || iterations > 1 << 30 {
+            let value = iterations as f64;
+            return Err(Error::BadOption { name: "iterations", value, range: "between 1 and 2^30" });
+        }
+        Ok(iterations)
+    }
+
+    /// The search before the run, if the preset has one.
+    fn search(&self) -> Result<Option<Search>, Error> {
+        if self.preset == Preset::Paper {
+            return Ok(None);
+        }
+        if let Some(value) = self.coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
+            return Err(Error::BadOption { name: "coarsening", value, range: "above 0 and at most 1" });
+        }
+        let most = self.components.unwrap_or(MOST_FORCED);
+        if let Some(wanted) = self.forced.filter(|wanted| !(1..=most).contains(wanted)) {
+            return Err(Error::BadForced { wanted, most, limited: self.components.is_some() });
+        }
+        let grows = self.components.is_none();
+        Ok(Some(Search { coarsening: self.coarsening, components: self.forced, grows, guess: None }))
+    }
+
+    /// The engine itself.
+    pub fn engine_of(&self, kind: EngineKind) -> Result<Box<dyn Engine + Send>, Error> {
+        if kind == EngineKind::Ssmf {
+            return Ok(Box::new(Ssmf { init: self.init, ..self.ssmf }));
+        }
+        let iterations = self.iterations(kind)?;
+        let burn_in = self.burn_in.unwrap_or(match self.preset {
+            Preset::Auto => BURN_IN_AFTER_SEARCH.min(iterations / 2),
+            Preset::Paper => iterations / 2,
+        });
+        if burn_in >= iterations {
+            return Err(Error::BadBurnIn { burn_in, iterations });
+        }
+        let expected = kind == EngineKind::GibbsExpected;
+        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init }))
+    }
+}
