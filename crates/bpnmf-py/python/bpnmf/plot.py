@@ -1,0 +1,219 @@
+"""Pictures of a fitted model. They need matplotlib, which is asked for only when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ._estimator import BetaProcessNMF
+
+__all__ = ["activations", "components", "n_components", "trace"]
+
+# Up to so many features a component is drawn with a bar for each; above, its largest ones by name.
+_MOST_BARS = 120
+
+_INK = "#2f5d8a"
+_FAINT = "#b8c4d0"
+
+
+def components(
+    model: BetaProcessNMF,
+    *,
+    image_shape: tuple[int, int] | None = None,
+    positions: ArrayLike | None = None,
+    names: Sequence[object] | None = None,
+    top: int = 10,
+    limit: int = 24,
+    figure: Figure | None = None,
+) -> Figure:
+    """What the components look like, largest share first.
+
+    Parameters
+    ----------
+    model : a fitted BetaProcessNMF
+    image_shape : (rows, columns), optional
+        The features are the pixels of an image of this shape.
+    positions : array of shape (n_features,), optional
+        The features are points of an axis, frequencies for example: components are drawn as curves over it.
+    names : sequence of str, optional
+        Names of the features. None: those of the frame that was fitted.
+    top : int
+        With many named features: how many of the largest are shown.
+    limit : int
+        The most components that are drawn.
+    figure : matplotlib Figure, optional
+        Where to draw. None: a new one.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    weights = _fitted(model)
+    number = min(len(weights), limit)
+    if image_shape is not None and image_shape[0] * image_shape[1] != weights.shape[1]:
+        raise ValueError(f"image_shape is {image_shape}: its pixels must be the {weights.shape[1]} features")
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is not None and len(names) != weights.shape[1]:
+        raise ValueError(f"{len(names)} names for {weights.shape[1]} features")
+    by_name = names is not None and weights.shape[1] > _MOST_BARS and image_shape is None and positions is None
+    if image_shape is not None:
+        wide, size = min(number, 8), (1.25, 1.45)
+    elif by_name:
+        wide, size = min(number, 4), (2.9, 0.5 + 0.19 * top)
+    else:
+        wide, size = min(number, 2), (5.0, 1.3)
+    axes = _grid(number, wide, size, figure)
+    for k, axis in enumerate(axes):
+        axis.set_title(f"{k + 1}: {100 * model.share_[k]:.1f} %", fontsize=9, loc="left")
+        row = weights[k]
+        if image_shape is not None:
+            axis.imshow(row.reshape(image_shape), cmap="magma", interpolation="nearest")
+            axis.set_axis_off()
+        elif positions is not None:
+            axis.fill_between(np.asarray(positions, dtype=float), row, color=_INK, linewidth=0)
+            _plain(axis)
+        elif by_name:
+            assert names is not None
+            order = np.argsort(-row, kind="stable")[:top]
+            axis.barh(np.arange(len(order)), row[order], color=_INK)
+            axis.set_yticks(np.arange(len(order)), [str(names[f]) for f in order], fontsize=8)
+            axis.invert_yaxis()
+            axis.set_xticks([])
+            _plain(axis)
+        else:
+            axis.bar(np.arange(len(row)), row, width=1.0, color=_INK)
+            if names is not None and len(row) <= 40:
+                axis.set_xticks(np.arange(len(row)), [str(name) for name in names], rotation=90, fontsize=7)
+            _plain(axis)
+    return _done(axes, "components", len(weights) - number)
+
+
+def activations(
+    model: BetaProcessNMF,
+    H: ArrayLike | None = None,
+    *,
+    positions: ArrayLike | None = None,
+    order: ArrayLike | None = None,
+    figure: Figure | None = None,
+) -> Figure:
+    """When each component is on, and how strongly: a row a component, a column a sample.
+
+    Parameters
+    ----------
+    model : a fitted BetaProcessNMF
+    H : array of shape (n_samples, n_components), optional
+        Activations as `transform` gives them. None: those of the fit.
+    positions : array of shape (n_samples,), optional
+        Where the samples stand, times for example.
+    order : array of shape (n_samples,), optional
+        The samples are drawn in the order ``np.argsort(order)``, labels for example.
+    figure : matplotlib Figure, optional
+        Where to draw. None: a new one.
+    """
+    weights = _fitted(model)
+    given = np.asarray(model.activations_ if H is None else H, dtype=float)
+    if given.ndim != 2 or given.shape[1] != len(weights):
+        raise ValueError(f"H has shape {given.shape}: (n_samples, {len(weights)}) is needed")
+    # Expected counts: W has a scale of its own in every component.
+    counts = given * weights.sum(axis=1)
+    if order is not None:
+        counts = counts[np.argsort(np.asarray(order), kind="stable")]
+    (axis,) = _grid(1, 1, (8.0, max(1.6, 0.8 + 0.22 * len(weights))), figure)
+    extent = None
+    if positions is not None and len(counts) > 0:
+        points = np.asarray(positions, dtype=float)
+        extent = (float(points[0]), float(points[-1]), len(weights) + 0.5, 0.5)
+    else:
+        extent = (0.5, len(counts) + 0.5, len(weights) + 0.5, 0.5)
+    image = axis.imshow(
+        np.sqrt(counts.T), aspect="auto", cmap="magma", interpolation="nearest", extent=extent
+    )
+    axis.set_ylabel("component")
+    axis.set_xlabel("position" if positions is not None else "sample")
+    axis.yaxis.get_major_locator().set_params(integer=True)
+    bar = axis.figure.colorbar(image, ax=axis, pad=0.01)
+    ticks = np.linspace(0.0, float(np.sqrt(counts.max(initial=0.0))), 4)
+    bar.set_ticks(list(ticks), labels=[f"{tick**2:.3g}" for tick in ticks])
+    bar.set_label("expected counts")
+    return _done([axis], "activations", 0)
+
+
+def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
+    """How probable each number of components is; the 90 % interval is dark."""
+    _fitted(model)
+    axis = _grid(1, 1, (4.0, 2.6), None)[0] if ax is None else ax
+    numbers = sorted(model.n_components_pmf_)
+    least, most = model.n_components_interval_
+    colours = [_INK if least <= number <= most else _FAINT for number in numbers]
+    axis.bar(numbers, [model.n_components_pmf_[number] for number in numbers], color=colours)
+    middle = model.n_components_
+    axis.set_xlim(min([*numbers, middle - 2]) - 0.6, max([*numbers, middle + 2]) + 0.6)
+    axis.set_ylim(0, 1)
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.set_xlabel("number of components")
+    axis.set_ylabel("probability")
+    _plain(axis)
+    return axis
+
+
+def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
+    """The log joint and the number of components by iteration, a line a chain; what was burnt in is faint."""
+    _fitted(model)
+    columns = model.trace_
+    axes = _grid(2, 1, (7.0, 1.8), figure)
+    for axis, name, label in zip(axes, ("log_joint", "active"), ("log joint", "components"), strict=True):
+        for chain, burn_in in zip(np.unique(columns["chain"]), model.burn_in_, strict=True):
+            rows = columns["chain"] == chain
+            x, y = columns["iteration"][rows], np.asarray(columns[name][rows], dtype=float)
+            axis.plot(x[: burn_in + 1], y[: burn_in + 1], color=_FAINT, linewidth=1)
+            axis.plot(x[burn_in:], y[burn_in:], linewidth=1.2)
+        axis.set_ylabel(label)
+        _plain(axis)
+    axes[1].yaxis.get_major_locator().set_params(integer=True)
+    axes[1].set_xlabel("iteration")
+    return _done(axes, "trace", 0)
+
+
+def _fitted(model: BetaProcessNMF) -> NDArray[np.float64]:
+    model._check_fitted()
+    return np.asarray(model.components_, dtype=np.float64)
+
+
+def _grid(number: int, wide: int, size: tuple[float, float], figure: Figure | None) -> list[Axes]:
+    """Axes for `number` pictures, `wide` in a row."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("bpnmf.plot needs matplotlib: pip install matplotlib") from error
+    wide = max(wide, 1)
+    high = max(1, -(-number // wide))
+    if figure is None:
+        figure = pyplot.figure(figsize=(wide * size[0], high * size[1] + 0.3), layout="constrained")
+    axes: Any = figure.subplots(high, wide, squeeze=False)
+    flat = list(axes.ravel())
+    for unused in flat[number:]:
+        unused.remove()
+    return flat[:number]
+
+
+def _plain(axis: Axes) -> None:
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.tick_params(labelsize=8)
+    axis.margins(x=0.01)
+
+
+def _done(axes: list[Axes], what: str, left_out: int) -> Figure:
+    if not axes:
+        raise ValueError(f"there are no {what} to draw: the model has no component")
+    figure: Any = axes[0].figure
+    if left_out > 0:
+        figure.supxlabel(f"{left_out} smaller components are not shown", fontsize=9)
+    return figure  # type: ignore[no-any-return]
