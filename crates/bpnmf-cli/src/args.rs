@@ -1,11 +1,13 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
 mod model;
+mod resume;
 mod score;
 mod separate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use model::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+pub(crate) use resume::ResumeArgs;
 pub(crate) use score::ScoreArgs;
 pub(crate) use separate::{FormatName, PickName, SeparateArgs};
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ Examples:
   bpnmf demo                                  see it work, no files needed
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
   bpnmf separate mix.wav --stems 2 --out two  the parts of a recording, to listen to
+  bpnmf resume result                         go on with a run that was stopped or killed
   bpnmf synth --out data --seed 1             counts with known parts, to try things on
   bpnmf score -r true.wav -e found.wav        how good is a separated sound?
 
@@ -32,6 +35,7 @@ Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 pub(crate) enum Command {
     Fit(Box<FitArgs>),
     Separate(Box<SeparateArgs>),
+    Resume(ResumeArgs),
     Synth(SynthArgs),
     Demo(DemoArgs),
     Score(ScoreArgs),
@@ -76,7 +80,7 @@ pub(crate) struct FitArgs {
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
 
-    /// Overwrite results that are already in the folder
+    /// Overwrite results or an unfinished run that are already in the folder, and try what needs more memory than there is
     #[arg(long)]
     pub(crate) force: bool,
 

@@ -1,6 +1,9 @@
 //! The folder results go to: looked at before the work, made after it. Knows no formats.
 
+use crate::checkpoint::sync_folder;
+use crate::claim::Claim;
 use crate::failure::Failure;
+use crate::interrupt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,14 @@ impl Folder {
         File::create(&probe).and_then(|_| fs::remove_file(&probe)).map_err(|error| self.failure(&error))
     }
 
+    /// Makes the folder and claims it for one run. Errors if another run has it, or if it came to hold one of `names` since
+    /// it was [looked at](Self::unused).
+    pub(crate) fn claim(&self, names: &[&str], force: bool) -> Result<Claim, Failure> {
+        let claim = Claim::new(&self.path, |error| self.failure(error))?;
+        Self::unused(&self.path, names, force)?;
+        Ok(claim)
+    }
+
     /// Makes the folder.
     pub(crate) fn create(&self) -> Result<(), Failure> {
         fs::create_dir_all(&self.path).map_err(|error| self.failure(&error))
@@ -68,6 +79,7 @@ impl Folder {
     pub(crate) fn staged(&self) -> Result<Staging, Failure> {
         let made = self.path.symlink_metadata().is_err();
         let staging = Staging { folder: self.inner(&format!(".bpnmf-{}.tmp", process::id())), made };
+        interrupt::remove_at_exit(staging.folder.path());
         staging.folder.create()?;
         Ok(staging)
     }
@@ -143,6 +155,8 @@ impl Staging {
         }
         files.iter().try_for_each(|name| target.take(&self.folder, name))?;
         self.made = false;
+        // The names of files that are on disk already; a system that cannot do it does it later.
+        let _ = sync_folder(target.path());
         Ok(())
     }
 }
@@ -151,6 +165,7 @@ impl Drop for Staging {
     fn drop(&mut self) {
         // What cannot be removed is hidden and harms nobody.
         let _ = fs::remove_dir_all(&self.folder.path);
+        interrupt::keep_at_exit(&self.folder.path);
         if let Some(target) = self.folder.path.parent().filter(|_| self.made) {
             let _ = fs::remove_dir(target);
         }

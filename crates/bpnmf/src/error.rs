@@ -140,6 +140,12 @@ pub enum Error {
         /// Columns in the matrix.
         all: usize,
     },
+    /// A checkpoint that is none, or one of another run.
+    #[error("the checkpoint cannot be used: {reason}")]
+    BadCheckpoint {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The threads asked for could not be started.
     #[error("could not start {threads} threads: {reason}")]
     Threads {

@@ -13,6 +13,7 @@
 #[doc(hidden)]
 pub mod bench;
 mod chains;
+mod checkpoint;
 mod counts;
 mod diagnose;
 mod error;
@@ -30,6 +31,7 @@ mod synth;
 mod workers;
 
 pub use chains::{Chains, Convergence, chain_seed, run_chains};
+pub use checkpoint::{Checkpoint, Standing};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
@@ -39,7 +41,7 @@ pub use plan::{EngineKind, Plan, Preset, Settings};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};
-pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run};
+pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run, run_from};
 pub use search::{Discovery, Dispersion, Resolution, Search, SearchStep, TYPICAL_ENTRY};
 pub use synth::{GammaReading, Recipe, Synthetic};
 pub use workers::Workers;

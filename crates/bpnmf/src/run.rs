@@ -1,5 +1,6 @@
 //! The one loop: engine, stop rule, trace, observers. It knows nothing of files or terminals.
 
+use crate::checkpoint::{At, Checkpoint, Past, Standing};
 use crate::counts::Counts;
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
@@ -7,7 +8,7 @@ use crate::infer::{Batch, Engine, State, Tiers};
 use crate::posterior::{Counting, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
-use crate::search::{self, Discovery, Search, SearchStep};
+use crate::search::{self, Discovery, Search, SearchStep, Stage, Watch};
 use crate::workers::Workers;
 use std::time::Instant;
 
@@ -97,6 +98,14 @@ pub trait Observer {
         let _ = step;
         true
     }
+
+    /// Called after every iteration, after [`Self::step`], and after every stage of a search: the place to keep a
+    /// checkpoint. `false` ends the run. Not called after a search that was ended early: such a run cannot go on as if
+    /// nothing had happened.
+    fn stands(&mut self, standing: &Standing<'_>) -> bool {
+        let _ = standing;
+        true
+    }
 }
 
 /// Any closure is an observer.
@@ -156,6 +165,48 @@ pub fn run(
     workers: &Workers,
     observer: &mut dyn Observer,
 ) -> Result<Fit, Error> {
+    run_from(None, engine, counts, prior, options, workers, observer)
+}
+
+/// Goes on from a checkpoint of the same run, if there is one: with the same arguments it ends with the same bits, but for
+/// the seconds. A checkpoint of a run that was over ends at once.
+///
+/// ```
+/// use bpnmf::*;
+/// struct Keep(Vec<u8>);
+/// impl Observer for Keep {
+///     fn step(&mut self, row: &TraceRow) -> bool {
+///         row.iteration < 7
+///     }
+///     fn stands(&mut self, standing: &Standing<'_>) -> bool {
+///         self.0.clear();
+///         standing.write(&mut self.0).is_ok()
+///     }
+/// }
+/// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
+/// let prior = Prior { components: 30, ..Default::default() }.check()?;
+/// let (engine, workers) = (Gibbs { burn_in: 10, ..Default::default() }, Workers::serial());
+/// let options = RunOptions { iterations: 20, ..Default::default() };
+/// let mut keep = Keep(Vec::new());
+/// let fit = run(&engine, &counts, &prior, &options, &workers, &mut keep)?;
+/// assert_eq!((fit.stop_reason, fit.trace.len()), (StopReason::Interrupted, 7));
+///
+/// let checkpoint = Checkpoint::read(&keep.0)?;
+/// let nobody = &mut |_: &TraceRow| true;
+/// let resumed = run_from(Some(checkpoint), &engine, &counts, &prior, &options, &workers, nobody)?;
+/// let unbroken = run(&engine, &counts, &prior, &options, &workers, nobody)?;
+/// assert_eq!(resumed.posterior, unbroken.posterior);
+/// # Ok::<(), Error>(())
+/// ```
+pub fn run_from(
+    checkpoint: Option<Checkpoint>,
+    engine: &dyn Engine,
+    counts: &Counts,
+    prior: &CheckedPrior,
+    options: &RunOptions,
+    workers: &Workers,
+    observer: &mut dyn Observer,
+) -> Result<Fit, Error> {
     if options.iterations == 0 || options.iterations > u32::MAX as usize / 2 {
         let value = options.iterations as f64;
         return Err(Error::BadOption { name: "iterations", value, range: "between 1 and 2^31" });
@@ -164,35 +215,69 @@ pub fn run(
     let key = Key::new(options.seed);
     let start = Instant::now();
     let mut interrupted = false;
-    let found = match &options.search {
-        Some(search) => {
-            search.check(counts.features())?;
-            let mut watch = |step: &SearchStep| {
-                interrupted |= !observer.search(step);
-                !interrupted
-            };
-            (counts.nonzeros() > 0)
-                .then(|| search.run(counts, prior, key, workers, &mut watch))
-                .transpose()?
+    if let Some(checkpoint) = &checkpoint {
+        checkpoint.check(engine, counts, options)?;
+    }
+    let (discovery, coarse, mut state, mut trace) = match checkpoint.map(|checkpoint| checkpoint.past) {
+        Some(Past::Iterations { discovery, trace, state }) => {
+            let coarse =
+                discovery.as_ref().and_then(|discovery| search::counts_after(discovery, counts, key));
+            (discovery, coarse, *state, trace)
         }
-        None => None,
+        begun => {
+            let past = match begun {
+                Some(Past::Search(journal)) => Some(journal),
+                _ => None,
+            };
+            let found = match &options.search {
+                Some(search) => {
+                    search.check(counts.features())?;
+                    let (name, seed) = (engine.name(), options.seed);
+                    let mut searching = Searching { engine: name, seed, observer, stopped: false };
+                    let found = (counts.nonzeros() > 0)
+                        .then(|| search.run_from(past, counts, prior, key, workers, &mut searching))
+                        .transpose()?;
+                    interrupted = searching.stopped;
+                    found
+                }
+                None => None,
+            };
+            match found {
+                Some(found) => {
+                    let state = engine.start(&found);
+                    (Some(found.discovery), found.counts, state, Vec::new())
+                }
+                None => (None, None, engine.init(counts, prior, key), Vec::new()),
+            }
+        }
     };
-    let mut state = match &found {
-        Some(found) => engine.start(found),
-        None => engine.init(counts, prior, key),
-    };
-    let coarsening = found.as_ref().map_or(1.0, |found| found.discovery.coarsening);
-    let counts = found.as_ref().and_then(|found| found.counts.as_ref()).unwrap_or(counts);
-    let prior = found.as_ref().map_or(prior, |found| &found.discovery.prior);
-    let mut trace: Vec<TraceRow> = Vec::new();
-    let (mut objective, mut components) = (Vec::new(), Vec::new());
+    let coarsening = discovery.as_ref().map_or(1.0, |discovery| discovery.coarsening);
+    let counts = coarse.as_ref().unwrap_or(counts);
+    let prior = discovery.as_ref().map_or(prior, |discovery| &discovery.prior);
     let batch = Batch::all(counts);
     let probes = Probes::new(counts);
-    let mut stop_reason = StopReason::IterationLimit;
-    for iteration in 1..=options.iterations {
+    let before = trace.last().map_or(0.0, |row| row.seconds);
+    let mut objective: Vec<f64> = trace.iter().map(|row| row.log_joint).collect();
+    let mut components: Vec<usize> = trace.iter().map(|row| row.active).collect();
+    let over = |objective: &[f64], components: &[usize]| {
+        let iteration = objective.len();
+        let settled =
+            |rule: StopRule| iteration >= engine.least_iterations() && rule.settled(objective, components);
+        if iteration == 0 {
+            None
+        } else if counts.nonzeros() == 0 {
+            Some(StopReason::NoCounts)
+        } else if options.stop.is_some_and(settled) {
+            Some(StopReason::Converged)
+        } else {
+            (iteration == options.iterations).then_some(StopReason::IterationLimit)
+        }
+    };
+    let mut ended = over(&objective, &components);
+    while ended.is_none() {
         let info = engine.step(&mut state, &batch, prior, key, workers)?;
         let row = TraceRow {
-            iteration,
+            iteration: trace.len() + 1,
             active: info.active,
             on_anywhere: info.on_anywhere,
             sites_on: info.sites_on,
@@ -202,28 +287,29 @@ pub fn run(
             reconstruction: probes.read(&state),
             held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state, coarsening)),
             tiers: info.tiers,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds: before + start.elapsed().as_secs_f64(),
         };
         trace.push(row);
         objective.push(row.log_joint);
         components.push(row.active);
-        if !observer.step(&row) || interrupted {
-            stop_reason = StopReason::Interrupted;
-            break;
-        }
-        if counts.nonzeros() == 0 {
-            stop_reason = StopReason::NoCounts;
-            break;
-        }
-        let may_stop = iteration >= engine.least_iterations();
-        if may_stop && options.stop.is_some_and(|rule| rule.settled(&objective, &components)) {
-            stop_reason = StopReason::Converged;
-            break;
+        ended = if !observer.step(&row) || interrupted {
+            Some(StopReason::Interrupted)
+        } else {
+            over(&objective, &components)
+        };
+        let standing = Standing {
+            engine: engine.name(),
+            seed: options.seed,
+            at: At::Iteration { discovery: discovery.as_ref(), trace: &trace, state: &state },
+            ended,
+        };
+        if !interrupted && !observer.stands(&standing) {
+            ended = ended.or(Some(StopReason::Interrupted));
         }
     }
     let slots = engine.slots(&state);
-    let evidence = found.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
-    let counting = match (&evidence, found.as_ref().and_then(|found| found.discovery.forced)) {
+    let evidence = discovery.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
+    let counting = match (&evidence, discovery.as_ref().and_then(|discovery| discovery.forced)) {
         (Some(evidence), Some(wanted)) => Counting::Forced(wanted, evidence),
         (Some(evidence), None) => Counting::Evidence(evidence),
         (None, _) => Counting::Usage,
@@ -232,11 +318,33 @@ pub fn run(
     drop(slots);
     Ok(Fit {
         posterior,
-        discovery: found.map(|found| found.discovery),
+        discovery,
         burn_in: engine.burn_in(trace.len()),
         trace,
-        stop_reason,
-        seconds: start.elapsed().as_secs_f64(),
+        stop_reason: ended.expect("the loop ends with a reason"),
+        seconds: before + start.elapsed().as_secs_f64(),
         state,
     })
+}
+
+/// Shows a search to an observer.
+struct Searching<'a> {
+    engine: &'static str,
+    seed: u64,
+    observer: &'a mut dyn Observer,
+    stopped: bool,
+}
+
+impl Watch for Searching<'_> {
+    fn step(&mut self, step: &SearchStep) -> bool {
+        self.stopped |= !self.observer.search(step);
+        !self.stopped
+    }
+
+    fn stands(&mut self, stage: &Stage<'_>) -> bool {
+        let ended = stage.stopped.then_some(StopReason::Interrupted);
+        let standing = Standing { engine: self.engine, seed: self.seed, at: At::Search(stage), ended };
+        self.stopped |= !self.observer.stands(&standing);
+        !self.stopped
+    }
 }

@@ -43,9 +43,17 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "X", conflicts_with = "no_stop", allow_negative_numbers = true)]
     pub(crate) tolerance: Option<f64>,
 
+    /// Seconds between two checkpoints, from which bpnmf resume goes on; 0 for none
+    #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]
+    pub(crate) checkpoint_every: f64,
+
     /// Say nothing but errors
-    #[arg(long, short)]
+    #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+
+    /// Tell of every checkpoint, its size and its time
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
 
     /// Print one JSON object a step of the search and an iteration on stdout, and one at the end
     #[arg(long, conflicts_with = "quiet")]

@@ -40,7 +40,7 @@ pub(crate) struct SeparateArgs {
     #[arg(long, short, value_name = "DIR")]
     pub(crate) out: PathBuf,
 
-    /// Overwrite results that are already in the folder
+    /// Overwrite results or an unfinished run that are already in the folder, and try what needs more memory than there is
     #[arg(long)]
     pub(crate) force: bool,
 

@@ -6,6 +6,7 @@ mod page;
 mod truth;
 
 use crate::args::{Cli, Command, DemoArgs};
+use crate::checkpoint::Start;
 use crate::failure::Failure;
 use crate::{separate, text};
 use clap::Parser as _;
@@ -28,7 +29,7 @@ pub(crate) fn demo(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let Command::Separate(separation) = Cli::parse_from(&command).command else {
         unreachable!("it says separate")
     };
-    separate::run(&separation, false)?;
+    separate::run(&separation, &Start::Fresh(command), false)?;
     let comparison = Comparison::new(&folder, &piece, &separation.reference)?;
     print(page::findings(&piece, &comparison))?;
     print(page::what_next(&folder))?;

@@ -3,6 +3,7 @@
 use super::foreign;
 use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
+use crate::memory;
 use bpnmf::{
     CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Plan, Preset, Prior, RunOptions, Settings, Simd,
     Ssmf, StopRule, Workers,
@@ -28,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) preset: &'static str,
     plan: Plan,
     pub(crate) held_out: Option<f64>,
+    /// Whether to try what needs more memory than there is.
+    pub(crate) force: bool,
 }
 
 impl Config {
@@ -40,6 +43,12 @@ impl Config {
             let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
             return Err(Failure::Request(sentence));
         }
+        if !(0.0..=1e9).contains(&args.checkpoint_every) {
+            return Err(Failure::Request(format!(
+                "--checkpoint-every is {}: it must be at least 0, the seconds between two checkpoints",
+                args.checkpoint_every
+            )));
+        }
         let Settings { engine, prior, options } = plan.settings()?;
         Ok(Self {
             engine,
@@ -50,6 +59,7 @@ impl Config {
             preset: plan.preset.name(),
             plan,
             held_out: None,
+            force: false,
         })
     }
 
@@ -77,7 +87,9 @@ impl Config {
             }
             None => self.prior.components(),
         };
-        check_memory(&counts, slots, self.chains)?;
+        if !self.force {
+            check_memory(&counts, slots, self.chains)?;
+        }
         let Some(fraction) = self.held_out else {
             return Ok(counts);
         };
@@ -172,25 +184,35 @@ fn prior(args: &ModelArgs) -> Prior {
     }
 }
 
-/// Errors if the states of all chains cannot fit in memory. The arrays of a run are made in many places; this asks once.
+/// Errors if the states of all chains need more memory than there is. The arrays of a run are made in many places; this
+/// asks once.
 fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(), Failure> {
-    // Two parameters of q in double precision, three averages or states in single precision, and scratch.
-    const BYTES_A_SITE: usize = 32;
+    // Two parameters of q or two sums in double precision, averages and states in single precision, and scratch: measured.
+    const BYTES_A_SITE: usize = 44;
     let sites = components.saturating_mul(counts.observations().saturating_add(counts.features()));
-    let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains);
-    if Vec::<u8>::new().try_reserve_exact(bytes).is_ok() {
+    let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains) as u64;
+    let available = memory::available();
+    let enough = match available {
+        Some(available) => bytes <= available,
+        None => Vec::<u8>::new().try_reserve_exact(bytes as usize).is_ok(),
+    };
+    if enough {
         return Ok(());
     }
+    let there_are = available.map_or_else(
+        || "more than this machine gives".to_owned(),
+        |bytes| format!("there are {}", memory::text(bytes)),
+    );
     let (in_chains, or_chains) = match chains {
         1 => (String::new(), ""),
         n => (format!(" in {n} chains"), " or --chains"),
     };
     Err(Failure::Request(format!(
-        "{components} components for {} features and {} observations{in_chains} need {:.1e} bytes of memory, more \
-         than this machine gives: use fewer --components{or_chains}",
+        "{components} components for {} features and {} observations{in_chains} need about {} of memory, {there_are}: \
+         use fewer --components{or_chains}, or --force to try it",
         counts.features(),
         counts.observations(),
-        bytes as f64
+        memory::text(bytes)
     )))
 }
 

@@ -8,11 +8,13 @@ mod report;
 mod trace;
 
 use crate::args::FitArgs;
+use crate::checkpoint::{ChainKeeper, Keeper, Start};
+use crate::claim::Claim;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{interrupt, text};
-use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, StopReason, TraceRow};
+use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use bpnmf_report::Data;
 pub(crate) use config::thread_count;
@@ -23,9 +25,11 @@ use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
+pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
-    config.held_out = args.held_out;
+    (config.held_out, config.force) = (args.held_out, args.force);
+    Claim::check_free(&args.out)?;
+    start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
 
     let mut read_options = ReadOptions::default();
@@ -46,7 +50,8 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
     let density = table.counts.density();
     let place = Place { path: &args.input, transposed: args.transpose };
     let counts = config.meet(table.counts, &args.model, place)?;
-    folder.check_writable()?;
+    let _claim = folder.claim(&output::FILES, args.force)?;
+    let keeper = Keeper::new(&folder, start, &[&args.input], &args.model)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
@@ -62,22 +67,25 @@ pub(crate) fn fit(args: &FitArgs) -> Result<ExitCode, Failure> {
         },
     ));
     interrupt::listen()?;
-    let start = Instant::now();
-    let (chains, mut progress) = run(&config, &counts, progress)?;
+    let begin = Instant::now();
+    let (chains, mut progress) = run(&config, &counts, progress, &keeper)?;
     progress.finish();
 
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = seconds_of(&chains, begin);
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
     let report = args.report.then(|| bpnmf_report::html(&results.report(Data::Counts(&counts))));
-    results.write(&folder, report.as_deref(), &Extra::default())?;
+    let staging = folder.staged()?;
+    results.write(staging.folder(), report.as_deref(), &Extra::default())?;
+    staging.commit(&folder, &[], &output::FILES)?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder));
     } else if !args.model.quiet && std::io::stdout().is_terminal() {
         text::print(&results.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {
-        return Err(interrupted(&chains, config.options.iterations, &folder));
+        return Err(interrupted(&chains, config.options.iterations, &folder, &keeper));
     }
+    keeper.over();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -86,46 +94,68 @@ pub(crate) fn run(
     config: &Config,
     counts: &Counts,
     progress: Progress,
+    keeper: &Keeper,
 ) -> Result<(Chains, Progress), Failure> {
     let Config { engine, prior, options, workers, chains, .. } = config;
     let progress = Mutex::new(progress);
     let start = |chain: usize, seed: u64, workers: &bpnmf::Workers| -> Result<Fit, Error> {
         let options = RunOptions { seed, ..options.clone() };
-        let mut watcher = Watcher { chain, progress: &progress };
-        let fit = bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut watcher)?;
+        let checkpoint = keeper.load(chain);
+        let mut watcher = Watcher { chain, progress: &progress, keeper, own: keeper.chain(chain) };
+        let fit =
+            bpnmf::run_from(checkpoint, engine.as_ref(), counts, prior, &options, workers, &mut watcher)?;
         watcher.progress().chain_over(chain);
         Ok(fit)
     };
-    let fits = bpnmf::run_chains(*chains, options.seed, workers, start)?;
+    let fits = bpnmf::run_chains(*chains, options.seed, workers, start).map_err(|error| {
+        keeper.abandon();
+        Failure::from(error)
+    })?;
+    keeper.check()?;
     Ok((Chains::new(fits)?, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// Shows one chain, and ends it when somebody asks.
+/// Seconds since `begin`, and those before it of chains that went on from a checkpoint.
+pub(crate) fn seconds_of(chains: &Chains, begin: Instant) -> f64 {
+    chains.fits.iter().map(|fit| fit.seconds).fold(begin.elapsed().as_secs_f64(), f64::max)
+}
+
+/// Shows one chain, keeps its checkpoints, and ends it when somebody asks.
 struct Watcher<'a> {
     chain: usize,
     progress: &'a Mutex<Progress>,
+    keeper: &'a Keeper,
+    own: ChainKeeper<'a>,
 }
 
 impl Watcher<'_> {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn go_on(&self) -> bool {
+        !interrupt::requested() && !self.keeper.failed()
+    }
 }
 
 impl Observer for Watcher<'_> {
     fn step(&mut self, row: &TraceRow) -> bool {
         self.progress().step(self.chain, row);
-        !interrupt::requested()
+        self.go_on()
     }
 
     fn search(&mut self, step: &SearchStep) -> bool {
         self.progress().search(self.chain, step);
-        !interrupt::requested()
+        self.go_on()
+    }
+
+    fn stands(&mut self, standing: &Standing<'_>) -> bool {
+        self.own.stands(standing)
     }
 }
 
 /// What is said when somebody ended the run early.
-pub(crate) fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -> Failure {
+pub(crate) fn interrupted(chains: &Chains, iterations: usize, folder: &Folder, keeper: &Keeper) -> Failure {
     let how_far = match &chains.fits[..] {
         [fit] => format!("after iteration {} of {iterations}", fit.trace.len()),
         fits => {
@@ -133,5 +163,9 @@ pub(crate) fn interrupted(chains: &Chains, iterations: usize, folder: &Folder) -
             format!("with {whole} of {} chains complete", fits.len())
         }
     };
-    Failure::Other(format!("interrupted {how_far}: the results so far are in {}", folder.path().display()))
+    let place = folder.path().display();
+    Failure::Other(format!(
+        "interrupted {how_far}: the results so far are in {place}{}",
+        keeper.how_to_go_on()
+    ))
 }

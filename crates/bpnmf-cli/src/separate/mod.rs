@@ -8,6 +8,8 @@ mod sounds;
 mod stems;
 
 use crate::args::SeparateArgs;
+use crate::checkpoint::{Keeper, Start};
+use crate::claim::Claim;
 use crate::failure::Failure;
 use crate::fit::config::{Config, Place};
 use crate::fit::output::{FILES, Results, Source};
@@ -18,6 +20,7 @@ use bpnmf::{Counts, StopReason};
 use bpnmf_audio::{Fault, Levels, Parts, REFINEMENTS, Sound, Stft, notes};
 use output::Separation;
 use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use stems::Plan;
@@ -25,17 +28,20 @@ use stems::Plan;
 /// The most levels: above, somebody mistyped.
 const MOST_LEVELS: u32 = 1_000_000;
 
-pub(crate) fn separate(args: &SeparateArgs) -> Result<ExitCode, Failure> {
-    run(args, std::io::stdout().is_terminal())
+pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, Failure> {
+    run(args, start, std::io::stdout().is_terminal())
 }
 
 /// Separates, and shows the result to whoever watches if `page`.
-pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
+    config.force = args.force;
     Plan::check(args)?;
     let levels = levels(args)?;
-    let folder =
-        Folder::unused(&args.out, &[&[sounds::COMPONENTS, sounds::STEMS], &FILES[..]].concat(), args.force)?;
+    Claim::check_free(&args.out)?;
+    start.check(&args.out, args.force)?;
+    let names = [&[sounds::COMPONENTS, sounds::STEMS], &FILES[..]].concat();
+    let folder = Folder::unused(&args.out, &names, args.force)?;
 
     let begin = Instant::now();
     let mixture = input::mixture(args)?;
@@ -52,7 +58,10 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     let magnitudes = bpnmf_audio::to_units(magnitudes, scale);
     let source = source(args, &counts);
     let counts = config.meet(counts, &args.model, Place { path: &args.input, transposed: false })?;
-    folder.check_writable()?;
+    let _claim = folder.claim(&names, args.force)?;
+    // Not the groups: they say nothing about the fit, and may be put right after it.
+    let inputs: Vec<&Path> = [&args.input].into_iter().chain(&args.reference).map(PathBuf::as_path).collect();
+    let keeper = Keeper::new(&folder, start, &inputs, &args.model)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
@@ -60,16 +69,20 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
     interrupt::listen()?;
     let read = begin.elapsed().as_secs_f64();
     let start = Instant::now();
-    let (chains, mut progress) = fit::run(&config, &counts, progress)?;
+    let (chains, mut progress) = fit::run(&config, &counts, progress, &keeper)?;
     progress.finish();
-    let seconds = start.elapsed().as_secs_f64();
+    let seconds = fit::seconds_of(&chains, start);
 
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
     let posterior = &chains.fit().posterior;
     if posterior.components() == 0 && results.stop_reason() == StopReason::Interrupted {
-        return Err(Failure::Other("interrupted before any part was found: nothing was written".to_owned()));
+        return Err(Failure::Other(format!(
+            "interrupted before any part was found: nothing was written{}",
+            keeper.how_to_go_on()
+        )));
     }
     if posterior.components() == 0 {
+        keeper.over();
         return Err(Failure::Request(format!(
             "{}: no part is on often enough to count, so there is nothing to take apart: use more --iterations",
             source.path
@@ -109,8 +122,9 @@ pub(crate) fn run(args: &SeparateArgs, page: bool) -> Result<ExitCode, Failure> 
         text::print(&separation.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {
-        return Err(fit::interrupted(&chains, config.options.iterations, &folder));
+        return Err(fit::interrupted(&chains, config.options.iterations, &folder, &keeper));
     }
+    keeper.over();
     Ok(ExitCode::SUCCESS)
 }
 

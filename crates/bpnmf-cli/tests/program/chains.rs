@@ -164,7 +164,10 @@ fn an_interrupt_ends_all_chains() {
         let mut told = String::new();
         child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
-        assert_eq!(told, "error: interrupted with 0 of 4 chains complete: the results so far are in out\n");
+        assert_eq!(
+            told,
+            "error: interrupted with 0 of 4 chains complete: the results so far are in out; go on with bpnmf resume out\n"
+        );
         assert_eq!(last["stop_reason"], "interrupted");
         let summary = bench.json("out/summary.json");
         assert_eq!((&summary["stop_reason"], &summary["chains"]), (&"interrupted".into(), &4.into()));

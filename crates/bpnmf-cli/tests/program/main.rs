@@ -7,6 +7,7 @@ mod edges;
 mod printing;
 mod refusals;
 mod results;
+mod resume;
 mod sameness;
 mod score;
 mod search;

@@ -61,7 +61,10 @@ fn an_interrupted_fit_writes_what_it_has_and_says_so() {
     let done = last["iterations"].as_u64().unwrap();
     assert_eq!(
         told,
-        format!("error: interrupted after iteration {done} of 100000000: the results so far are in out\n")
+        format!(
+            "error: interrupted after iteration {done} of 100000000: the results so far are in out; go on with bpnmf resume \
+             out\n"
+        )
     );
     let summary = bench.json("out/summary.json");
     assert_eq!((&summary["stop_reason"], &summary["iterations"]), (&"interrupted".into(), &done.into()));
@@ -70,7 +73,7 @@ fn an_interrupted_fit_writes_what_it_has_and_says_so() {
 #[test]
 fn every_command_has_help_with_examples() {
     let bench = Bench::new();
-    for command in ["", "fit", "synth", "demo"] {
+    for command in ["", "fit", "resume", "synth", "demo"] {
         let help = bench.ok(&format!("{command} --help"));
         assert!(help.contains("Examples:\n  bpnmf "), "{help}");
     }

@@ -155,10 +155,10 @@ fn more_components_than_memory_holds_are_refused() {
     let bench = Bench::new();
     bpnmf_io::write_npy(&bench.path("wide.npy"), &Array::new(&[1, 2_000_000], vec![1u8; 2_000_000])).unwrap();
     let sentence = refusal(&bench, "wide.npy --preset paper --components 1000000");
-    assert!(sentence.ends_with("more than this machine gives: use fewer --components"), "{sentence}");
+    assert!(sentence.ends_with("B: use fewer --components, or --force to try it"), "{sentence}");
     let sentence = refusal(&bench, "wide.npy --preset paper --components 100000 --chains 900");
     assert!(sentence.contains(" in 900 chains need "), "{sentence}");
-    assert!(sentence.ends_with(": use fewer --components or --chains"), "{sentence}");
+    assert!(sentence.ends_with("B: use fewer --components or --chains, or --force to try it"), "{sentence}");
 }
 
 #[test]

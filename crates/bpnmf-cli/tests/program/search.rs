@@ -273,7 +273,8 @@ fn an_interrupt_during_the_search_ends_the_run_with_what_there_is() {
     child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
     assert_eq!(
-        told, "error: interrupted after iteration 1 of 1000000: the results so far are in out\n",
+        told,
+        "error: interrupted after iteration 1 of 1000000: the results so far are in out; go on with bpnmf resume out\n",
         "the search ends early, one iteration makes a result of it"
     );
     let summary = bench.json("out/summary.json");

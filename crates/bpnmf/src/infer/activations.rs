@@ -74,6 +74,10 @@ impl Activations {
         self.components
     }
 
+    pub(crate) fn observations(&self) -> usize {
+        self.on.len() / self.tiles
+    }
+
     /// Words of `on`, and tiles of `values`, in a column.
     pub(crate) fn tiles(&self) -> usize {
         self.tiles
@@ -116,7 +120,7 @@ impl Activations {
 
     /// The activations of the given components, in that order.
     pub(crate) fn selected(&self, kept: &[usize]) -> Self {
-        let observations = self.on.len() / self.tiles;
+        let observations = self.observations();
         let mut out = Self::new(kept.len(), observations);
         for t in 0..observations {
             let column = self.column(t);

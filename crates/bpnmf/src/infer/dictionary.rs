@@ -56,6 +56,10 @@ impl Dictionary {
         self.components
     }
 
+    pub(crate) fn features(&self) -> usize {
+        self.features
+    }
+
     /// W_.k, length F.
     #[inline(always)]
     pub(crate) fn row(&self, k: usize) -> &[f32] {

@@ -90,6 +90,34 @@ fn without_of<V: Lanes>(field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) 
     }
 }
 
+#[inline(always)]
+fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.extend(at.iter().map(|&f| {
+        let row = &rows[f as usize * h.len()..][..h.len()];
+        sum!(w in row, h in h => w * h)
+    }));
+}
+
+#[inline(always)]
+fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) {
+    out.fill(0.0);
+    for (&f, &weight) in at.iter().zip(weights) {
+        let row = &rows[f as usize * out.len()..][..out.len()];
+        for (out, w) in out.iter_mut().zip(row) {
+            *out += w * weight;
+        }
+    }
+}
+
+dispatch! {
+    /// out = the rows `at`, each times `h`: one sum a row.
+    pub(super) fn mixed [] (rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) = mixed_of
+}
+dispatch! {
+    /// out = the sum of the rows `at`, each with its weight.
+    pub(super) fn weighed [] (rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) = weighed_of
+}
 dispatch! {
     /// sum a b.
     pub(super) fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of

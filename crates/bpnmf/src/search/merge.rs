@@ -21,8 +21,22 @@ struct Union {
     parts: Vec<(usize, Part)>,
 }
 
+/// What explains a column: see [`Model::field`], and its share in the bound.
+struct Explained {
+    field: Vec<f64>,
+    value: f64,
+}
+
+impl Explained {
+    fn new(model: &Model, view: &View, t: usize) -> Self {
+        let (mut field, column) = (Vec::new(), &view.columns[t]);
+        model.field(column, &model.parts[t], &mut field, &mut Vec::new());
+        Self { value: sum_x_ln(model.simd, &column.x, &field), field }
+    }
+}
+
 /// What putting `j` into `i` gains; `None` as soon as it is clear that it does not.
-fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
+fn union(model: &Model, view: &View, explained: &[Explained], i: usize, j: usize) -> Option<Union> {
     let prior = model.prior;
     let (a, b, c, d) = (prior.a(), prior.b(), prior.c(), prior.d());
     let shape: Vec<f64> = model.shapes(i).iter().zip(model.shapes(j)).map(|(x, y)| x + y - a).collect();
@@ -84,8 +98,7 @@ fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
             return None;
         }
         let column = &view.columns[*t];
-        model.field(column, &model.parts[*t], &mut field, &mut buffer);
-        let before = sum_x_ln(model.simd, &column.x, &field);
+        field.clone_from(&explained[*t].field);
         for part in old.iter().flatten() {
             add_scaled(
                 model.simd,
@@ -96,7 +109,7 @@ fn union(model: &Model, view: &View, i: usize, j: usize) -> Option<Union> {
         }
         field.iter_mut().for_each(|v| *v = v.max(0.0));
         add_scaled(model.simd, &mut field, column.gather(&row, &mut buffer), part.geometric);
-        gain += saved + sum_x_ln(model.simd, &column.x, &field) - before;
+        gain += saved + sum_x_ln(model.simd, &column.x, &field) - explained[*t].value;
         to_come -= saved;
     }
     let unseen = unseen.iter().map(|share| share * (rate - b)).collect();
@@ -165,11 +178,17 @@ fn candidates(model: &Model) -> Vec<(usize, usize)> {
     (0..n * n).filter(|&at| w[at] || h[at]).map(|at| (at / n, at % n)).collect()
 }
 
+fn explained_by(model: &Model, view: &View, workers: &Workers) -> Vec<Explained> {
+    workers.map(0..view.columns.len(), |t| Explained::new(model, view, t))
+}
+
 /// Merges pairs, best first, while the bound gains by it.
 pub(super) fn merge_pass(model: &mut Model, view: &View, workers: &Workers) {
     for _ in 0..ROUNDS {
         let pairs = candidates(model);
-        let unions = workers.map(pairs.iter(), |&(i, j)| union(model, view, i, j).map(|union| union.gain));
+        let mut explained = explained_by(model, view, workers);
+        let gain = |&(i, j): &(usize, usize)| union(model, view, &explained, i, j).map(|union| union.gain);
+        let unions = workers.map(pairs.iter(), gain);
         let mut gains: Vec<(f64, usize, usize)> =
             pairs.iter().zip(unions).filter_map(|(&(i, j), gain)| gain.map(|gain| (gain, i, j))).collect();
         gains.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
@@ -180,8 +199,10 @@ pub(super) fn merge_pass(model: &mut Model, view: &View, workers: &Workers) {
                 continue;
             }
             // Others may have merged since: judge it again.
-            let Some(union) = union(model, view, i, j) else { continue };
+            let Some(union) = union(model, view, &explained, i, j) else { continue };
+            let columns: Vec<usize> = union.parts.iter().map(|(t, _)| *t).collect();
             apply(model, i, j, union, workers);
+            columns.into_iter().for_each(|t| explained[t] = Explained::new(model, view, t));
             (touched[i], touched[j], merged) = (true, true, true);
         }
         model.drop_empty();
@@ -217,7 +238,7 @@ pub(super) fn merged(
     j: usize,
     workers: &Workers,
 ) -> Option<(f64, Model)> {
-    let union = union(model, view, i, j)?;
+    let union = union(model, view, &explained_by(model, view, workers), i, j)?;
     let (gain, mut after) = (union.gain, model.clone());
     apply(&mut after, i, j, union, workers);
     Some((gain, after))

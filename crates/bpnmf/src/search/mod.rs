@@ -12,6 +12,7 @@ mod births;
 mod chain;
 mod correction;
 mod hyper;
+mod journal;
 mod kernels;
 mod merge;
 mod model;
@@ -30,6 +31,7 @@ use crate::infer::state::{Slots, least_usage};
 use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
 use crate::workers::Workers;
+pub(crate) use journal::{Journal, Stage};
 use model::Model;
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
@@ -134,59 +136,99 @@ impl Found {
     }
 }
 
+/// The counts that sampling works with after a search, if they are not the counts themselves.
+pub(crate) fn counts_after(discovery: &Discovery, counts: &Counts, key: Key) -> Option<Counts> {
+    (discovery.coarsening < 1.0).then(|| resolution::coarsened(counts, discovery.coarsening, key))
+}
+
+/// Sees a search.
+pub(crate) trait Watch {
+    /// Something was done; `false` ends the search.
+    fn step(&mut self, step: &SearchStep) -> bool;
+
+    /// Where the search stands; `false` ends it.
+    fn stands(&mut self, stage: &Stage<'_>) -> bool {
+        let _ = stage;
+        true
+    }
+}
+
+impl<F: FnMut(&SearchStep) -> bool> Watch for F {
+    fn step(&mut self, step: &SearchStep) -> bool {
+        self(step)
+    }
+}
+
 /// One search: what all its stages need.
 struct Run<'a> {
     key: Key,
     workers: &'a Workers,
     start: std::time::Instant,
-    watch: &'a mut dyn FnMut(&SearchStep) -> bool,
+    watch: &'a mut dyn Watch,
     /// Somebody asked to stop: finish with what there is.
     stopped: bool,
+    /// What came of every stage so far.
+    verdicts: Vec<u64>,
+    /// Stages that were done before.
+    past: Option<Journal>,
 }
 
 impl Run<'_> {
     fn say(&mut self, stage: &'static str, active: usize) {
         let step = SearchStep { stage, active, seconds: self.start.elapsed().as_secs_f64() };
-        self.stopped |= !(self.watch)(&step);
+        self.stopped |= !self.watch.step(&step);
     }
 
     /// A model fitted to `view` from an NMF, its number of components by merges, deletions and births.
     fn explore(&mut self, view: &View, prior: &CheckedPrior, search: &Search) -> Model {
         let (workers, simd) = (self.workers, self.workers.simd);
-        let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
-        let factors = match search.guess.as_ref().filter(fits) {
-            Some(guess) => start::factorise_guess(view, guess, simd, workers),
-            None => {
-                let most = most_at_start(view).min(prior.components());
-                start::factorise(view, most, NMF_ITERATIONS, self.key, simd, workers)
-            }
-        };
-        let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
-        let mut model = start::model(view, &factors, first, simd, workers);
-        model.ascend(view, 5, workers);
-        self.say("factors", active(&model));
+        let mut model = Model::empty(simd, view.features, view.columns.len(), *prior);
+        self.stage(&mut model, |run, model| {
+            let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
+            let factors = match search.guess.as_ref().filter(fits) {
+                Some(guess) => start::factorise_guess(view, guess, simd, workers),
+                None => {
+                    let most = most_at_start(view).min(prior.components());
+                    start::factorise(view, most, NMF_ITERATIONS, run.key, simd, workers)
+                }
+            };
+            let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
+            *model = start::model(view, &factors, first, simd, workers);
+            model.ascend(view, 5, workers);
+            run.say("factors", active(model));
+            0
+        });
         for _ in 0..2 {
-            moves::remask(&mut model, view, workers);
-            model.ascend(view, 3, workers);
-            start::at_least_one(&mut model, view, workers);
-            self.simplify(&mut model, view);
+            self.stage(&mut model, |run, model| {
+                moves::remask(model, view, workers);
+                model.ascend(view, 3, workers);
+                start::at_least_one(model, view, workers);
+                run.simplify(model, view);
+                0
+            });
             if self.stopped {
                 return model;
             }
         }
-        moves::follow_pass(&mut model, view, workers);
-        self.say("follow", active(&model));
+        self.stage(&mut model, |run, model| {
+            moves::follow_pass(model, view, workers);
+            run.say("follow", active(model));
+            0
+        });
         self.grow(&mut model, view);
-        moves::follow_pass(&mut model, view, workers);
-        model.ascend(view, 3, workers);
-        self.say("follow", active(&model));
-        while search.grows && !self.stopped && 10 * model.components() >= 9 * model.prior.components() {
-            let wider = Prior { components: 2 * model.prior.components(), ..model.prior.get() };
-            let Ok(wider) = wider.check() else { break };
-            model.prior = wider;
+        self.stage(&mut model, |run, model| {
+            moves::follow_pass(model, view, workers);
+            model.ascend(view, 3, workers);
+            run.say("follow", active(model));
+            0
+        });
+        while search.grows && !self.stopped && self.stage(&mut model, |_, model| widen(model)) == YES {
             self.grow(&mut model, view);
         }
-        start::at_least_one(&mut model, view, workers);
+        self.stage(&mut model, |_, model| {
+            start::at_least_one(model, view, workers);
+            0
+        });
         model
     }
 
@@ -206,46 +248,60 @@ impl Run<'_> {
         let workers = self.workers;
         let mut failed = 0;
         for brood in 0..MOST_BROODS {
-            let room = model.prior.components().saturating_sub(model.components());
-            let mut grown = model.clone();
-            let key = self.key.derived(100 + brood as u64);
-            // In turn: new components from the residual, and present ones split in two.
-            let count = births::BROOD.min(room);
-            let born = match brood % 2 {
-                0 => births::add(&mut grown, view, count, key, workers),
-                _ => births::split(&mut grown, view, count, key, workers),
-            };
-            if born == 0 {
-                failed += 1;
-                if failed > FAILED_BROODS {
-                    break;
+            let grew = self.stage(model, |run, model| {
+                let room = model.prior.components().saturating_sub(model.components());
+                let mut grown = model.clone();
+                let key = run.key.derived(100 + brood as u64);
+                // In turn: new components from the residual, and present ones split in two.
+                let count = births::BROOD.min(room);
+                let born = match brood % 2 {
+                    0 => births::add(&mut grown, view, count, key, workers),
+                    _ => births::split(&mut grown, view, count, key, workers),
+                };
+                if born == 0 {
+                    return NO;
                 }
-                continue;
-            }
-            grown.ascend(view, 3, workers);
-            let changed = moves::remask(&mut grown, view, workers);
-            grown.ascend(view, 3, workers);
-            moves::remask_columns(&mut grown, view, &changed, workers);
-            grown.drop_empty();
-            grown.ascend(view, 2, workers);
-            merge::merge_pass(&mut grown, view, workers);
-            moves::delete_pass(&mut grown, view, workers);
-            absorb::absorb_pass(&mut grown, view, workers);
-            grown.ascend(view, 2, workers);
-            let more = grown.components() > model.components();
-            let gain = grown.bound(view, workers) - model.bound(view, workers);
-            if gain > 0.0 {
-                *model = grown;
-                hyper::learn(model, workers);
-                model.ascend(view, 3, workers);
-            }
-            failed = if more && gain > LEAST_GAIN { 0 } else { failed + 1 };
-            self.say(if brood % 2 == 0 { "births" } else { "splits" }, active(model));
+                grown.ascend(view, 3, workers);
+                let changed = moves::remask(&mut grown, view, workers);
+                grown.ascend(view, 3, workers);
+                moves::remask_columns(&mut grown, view, &changed, workers);
+                grown.drop_empty();
+                grown.ascend(view, 2, workers);
+                merge::merge_pass(&mut grown, view, workers);
+                moves::delete_pass(&mut grown, view, workers);
+                absorb::absorb_pass(&mut grown, view, workers);
+                grown.ascend(view, 2, workers);
+                let more = grown.components() > model.components();
+                let gain = grown.bound(view, workers) - model.bound(view, workers);
+                if gain > 0.0 {
+                    *model = grown;
+                    hyper::learn(model, workers);
+                    model.ascend(view, 3, workers);
+                }
+                run.say(if brood % 2 == 0 { "births" } else { "splits" }, active(model));
+                if more && gain > LEAST_GAIN { YES } else { NO }
+            });
+            failed = if grew == YES { 0 } else { failed + 1 };
             if failed > FAILED_BROODS || self.stopped {
                 break;
             }
         }
     }
+}
+
+/// The verdicts of a stage.
+const NO: u64 = 0;
+const YES: u64 = 1;
+
+/// Makes room for more components when those that there can be are nearly used up.
+fn widen(model: &mut Model) -> u64 {
+    if 10 * model.components() < 9 * model.prior.components() {
+        return NO;
+    }
+    let wider = Prior { components: 2 * model.prior.components(), ..model.prior.get() };
+    let Ok(wider) = wider.check() else { return NO };
+    model.prior = wider;
+    YES
 }
 
 /// The components that the NMF of the search starts with.
@@ -283,23 +339,40 @@ impl Search {
         Ok(())
     }
 
-    /// Searches. `counts` must hold at least one count.
+    #[cfg(test)]
     pub(crate) fn run(
         &self,
         counts: &Counts,
         prior: &CheckedPrior,
         key: Key,
         workers: &Workers,
-        watch: &mut dyn FnMut(&SearchStep) -> bool,
+        watch: &mut dyn Watch,
     ) -> Result<Found, Error> {
-        let mut run = Run { key, workers, start: std::time::Instant::now(), watch, stopped: false };
+        self.run_from(None, counts, prior, key, workers, watch)
+    }
+
+    /// Searches, from where it was stopped if it was. `counts` must hold at least one count.
+    pub(crate) fn run_from(
+        &self,
+        past: Option<Journal>,
+        counts: &Counts,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+        watch: &mut dyn Watch,
+    ) -> Result<Found, Error> {
+        let (start, verdicts) = (std::time::Instant::now(), Vec::new());
+        let mut run = Run { key, workers, start, watch, stopped: false, verdicts, past };
         let mut view = View::new(counts);
         let mut coarse = None;
         let mut model = None;
         let mut power = self.coarsening.unwrap_or(1.0);
         if self.coarsening.is_none() {
-            let first = run.explore(&view, prior, self);
-            power = resolution::power(resolution::dispersion(&first, &view, workers), counts);
+            let mut first = run.explore(&view, prior, self);
+            let chosen = run.stage(&mut first, |_, first| {
+                resolution::power(resolution::dispersion(first, &view, workers), counts).to_bits()
+            });
+            power = f64::from_bits(chosen);
             model = (power == 1.0).then_some(first);
         }
         if power < 1.0 {
@@ -311,6 +384,9 @@ impl Search {
             coarse = Some(fewer);
         }
         let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self));
+        if run.past.is_some() {
+            return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });
+        }
         let dispersion = resolution::dispersion(&model, &view, workers);
         let mut path = vec![Resolution { coarsening: power, components: active(&model) }];
         if !run.stopped {

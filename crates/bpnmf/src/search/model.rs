@@ -1,11 +1,12 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
-use super::kernels::{add_scaled, dot, ratios, sum_x_ln};
-use super::view::{Column, View};
+use super::kernels::{add_scaled, dot, ratios, sum_x_ln, weighed};
+use super::view::{Column, View, by_feature};
 use crate::kernel::Simd;
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{digamma, ln, ln_beta, ln_gamma};
 use crate::workers::Workers;
+use std::sync::OnceLock;
 
 /// A component that is on in a column: q(h) = Gamma(shape, rate), and exp E log h.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,6 +75,8 @@ pub(super) struct Model {
     pub(super) geometric: Vec<f64>,
     /// sum over f of E W.
     pub(super) sum: Vec<f64>,
+    /// [`Self::geometric`] with the components of a feature side by side; made when it is asked for.
+    pub(super) turned: OnceLock<Vec<f64>>,
     /// What is on in each column, by component.
     pub(super) parts: Vec<Vec<Part>>,
 }
@@ -90,6 +93,7 @@ impl Model {
             unseen: Vec::new(),
             geometric: Vec::new(),
             sum: Vec::new(),
+            turned: OnceLock::new(),
             parts: vec![Vec::new(); observations],
         }
     }
@@ -179,7 +183,7 @@ impl Model {
                 *g = geometric(nu, rate).max(1e-300);
             }
         });
-        self.geometric = all;
+        (self.geometric, self.turned) = (all, OnceLock::new());
         self.sum = if self.unseen.is_empty() {
             let sums = self.shape.chunks(features).zip(&self.rate);
             sums.map(|(row, rate)| row.iter().sum::<f64>() / rate).collect()
@@ -204,6 +208,22 @@ impl Model {
         field.resize(column.x.len(), 0.0);
         for part in parts {
             add_scaled(self.simd, field, column.gather(self.row(part.k), buffer), part.geometric);
+        }
+    }
+
+    /// The products of `ratio`, which belongs to the entries of a column, with every component.
+    pub(super) fn products(&self, column: &Column, ratio: &[f64], out: &mut Vec<f64>, buffer: &mut Vec<f64>) {
+        out.resize(self.components(), 0.0);
+        match column.compressed() {
+            Some(at) => {
+                let turned = self.turned.get_or_init(|| by_feature(&self.geometric, self.features));
+                weighed(self.simd, turned, at, ratio, out);
+            }
+            None => {
+                for (k, out) in out.iter_mut().enumerate() {
+                    *out = dot(self.simd, ratio, column.gather(self.row(k), buffer));
+                }
+            }
         }
     }
 
@@ -337,6 +357,7 @@ impl Model {
             kept.iter().flat_map(|&k| &values[k * features..(k + 1) * features]).copied().collect()
         };
         (self.shape, self.geometric) = (rows(&self.shape), rows(&self.geometric));
+        self.turned = OnceLock::new();
         if !self.unseen.is_empty() {
             self.unseen = rows(&self.unseen);
         }

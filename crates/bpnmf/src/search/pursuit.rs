@@ -1,6 +1,6 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
-use super::kernels::{TINY, add_scaled, claimed, dot, gain, loss, ratios, without};
+use super::kernels::{TINY, add_scaled, claimed, gain, loss, ratios, without};
 use super::model::{Model, Part, geometric, insert, kl_gamma};
 use super::view::Column;
 use crate::special::ln;
@@ -12,6 +12,7 @@ pub(super) struct Buffers {
     pub(super) base: Vec<f64>,
     ratio: Vec<f64>,
     pub(super) row: Vec<f64>,
+    products: Vec<f64>,
     /// The most each component can gain, and which it is.
     candidates: Vec<(f64, usize)>,
 }
@@ -88,7 +89,7 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { field, base, ratio, row, candidates } = buffers;
+    let Buffers { field, base, ratio, row, products, candidates } = buffers;
     ratios(model.simd, &column.x, field, ratio);
     base.clear();
     base.extend(field.iter().map(|v| v + TINY));
@@ -96,11 +97,12 @@ fn best_addition(
     // What no strength of a component can exceed: Jensen's inequality with the best h.
     let n = column.total;
     candidates.clear();
+    model.products(column, ratio, products, row);
     for k in 0..model.components() {
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;
         }
-        let slope = dot(model.simd, ratio, column.gather(model.row(k), row)) / model.sum_in(column, k);
+        let slope = products[k] / model.sum_in(column, k);
         let bound = if slope > 1.0 { n * (ln(slope) - 1.0 + 1.0 / slope) } else { 0.0 } + log_odds[k];
         if bound > 0.0 || parts.is_empty() {
             candidates.push((bound, k));

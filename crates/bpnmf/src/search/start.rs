@@ -1,8 +1,8 @@
 //! Where the search starts: a plain KL-NMF with generously many components, grown from columns that differ.
 
-use super::kernels::{add_scaled, dot, ratios};
+use super::kernels::{add_scaled, dot, mixed, ratios, weighed};
 use super::model::{Model, Part};
-use super::view::View;
+use super::view::{View, by_feature, entries_by_feature};
 use crate::kernel::Simd;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
@@ -121,10 +121,17 @@ fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers:
     let components = w.len() / features;
     let evenly = |total: f64| vec![total / components as f64; components];
     let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
+    let compressed = view.columns.iter().any(|column| column.compressed().is_some());
+    let entries = if compressed { entries_by_feature(view) } else { Vec::new() };
     for iteration in 0..updates.iterations {
+        let turned = if compressed { by_feature(&w, features) } else { Vec::new() };
         let ratios: Vec<Vec<f64>> = workers.map(h.iter_mut().zip(&view.columns), |(h, column)| {
             let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
             let mut explain = |h: &[f64], ratio: &mut Vec<f64>, buffer: &mut Vec<f64>| {
+                if let Some(at) = column.compressed() {
+                    mixed(simd, &turned, at, h, &mut field);
+                    return ratios(simd, &column.x, &field, ratio);
+                }
                 field.clear();
                 field.resize(column.x.len(), 0.0);
                 for (k, &h) in h.iter().enumerate().filter(|(_, h)| **h > 0.0) {
@@ -133,10 +140,19 @@ fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers:
                 ratios(simd, &column.x, &field, ratio);
             };
             explain(h, &mut ratio, &mut buffer);
+            let mut products = Vec::new();
+            if let Some(at) = column.compressed() {
+                products.resize(components, 0.0);
+                weighed(simd, &turned, at, &ratio, &mut products);
+            }
             for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
                 let row = &w[k * features..][..features];
+                let product = match products.get(k) {
+                    Some(product) => *product,
+                    None => dot(simd, &ratio, column.gather(row, &mut buffer)),
+                };
                 // Where nothing was observed there is as much as expected.
-                *h *= dot(simd, &ratio, column.gather(row, &mut buffer)) + column.unseen(row);
+                *h *= product + column.unseen(row);
                 if *h < 1e-9 * column.total {
                     *h = 0.0;
                 }
@@ -150,10 +166,22 @@ fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers:
         if iteration < updates.held {
             continue;
         }
+        let mut gathered = vec![0.0; turned.len()];
+        let rows = gathered.chunks_mut(components).zip(&entries);
+        workers.for_each(rows, |(sums, entries), _| {
+            for &(t, place) in entries {
+                add_scaled(simd, sums, &h[t as usize], ratios[t as usize][place as usize]);
+            }
+        });
         workers.for_each(w.chunks_mut(features).enumerate(), |(k, row), _| {
             let mut sums = vec![0.0; features];
+            if compressed {
+                sums.iter_mut().enumerate().for_each(|(f, sum)| *sum = gathered[f * components + k]);
+            }
             for (t, ratio) in ratios.iter().enumerate().filter(|(t, _)| h[*t][k] > 0.0) {
-                view.columns[t].scatter(&mut sums, ratio, h[t][k]);
+                if view.columns[t].compressed().is_none() {
+                    view.columns[t].scatter(&mut sums, ratio, h[t][k]);
+                }
                 view.columns[t].missing.iter().for_each(|&f| sums[f as usize] += h[t][k]);
             }
             row.iter_mut().zip(&sums).for_each(|(w, sum)| *w = (*w * sum).max(1e-12));

@@ -82,6 +82,13 @@ impl Column {
         self.missing.iter().map(|&f| values[f as usize]).sum()
     }
 
+    /// The features of the entries if not all are there: such a column is read best with the components of a feature side
+    /// by side.
+    #[inline(always)]
+    pub(super) fn compressed(&self) -> Option<&[u32]> {
+        (!self.at.is_empty()).then_some(&self.at)
+    }
+
     /// All features of the column, zero where missing.
     pub(super) fn to_dense(&self, features: usize) -> Vec<f64> {
         let mut out = vec![0.0; features];
@@ -127,4 +134,27 @@ impl View {
         let partial = columns.iter().any(|column| !column.missing.is_empty());
         Self { features, columns, total, partial }
     }
+}
+
+/// W with the components of a feature side by side, from W with the features of a component side by side.
+pub(super) fn by_feature(w: &[f64], features: usize) -> Vec<f64> {
+    let components = w.len() / features;
+    let mut out = vec![0.0; w.len()];
+    for (k, row) in w.chunks(features).enumerate() {
+        for (f, &w) in row.iter().enumerate() {
+            out[f * components + k] = w;
+        }
+    }
+    out
+}
+
+/// The entries of compressed columns by feature: (column, place in it), columns increasing.
+pub(super) fn entries_by_feature(view: &View) -> Vec<Vec<(u32, u32)>> {
+    let mut out = vec![Vec::new(); view.features];
+    for (t, column) in view.columns.iter().enumerate() {
+        for (place, &f) in column.compressed().unwrap_or(&[]).iter().enumerate() {
+            out[f as usize].push((t as u32, place as u32));
+        }
+    }
+    out
 }

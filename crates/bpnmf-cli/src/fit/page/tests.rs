@@ -1,5 +1,6 @@
 use super::*;
 use crate::args::{Cli, Command};
+use crate::checkpoint::Keeper;
 use crate::fit;
 use crate::fit::config::{Config, Place};
 use crate::fit::output::Source;
@@ -34,7 +35,8 @@ fn page(flags: &str, scale: f64) -> String {
     let place = Place { path: &args.input, transposed: false };
     let counts = config.meet(counts, &args.model, place).unwrap_or_else(|_| panic!("{flags}"));
     let progress = Progress::new(Mode::Silent, config.options.iterations, config.chains);
-    let (chains, _) = fit::run(&config, &counts, progress).unwrap_or_else(|_| panic!("{flags}"));
+    let (chains, _) =
+        fit::run(&config, &counts, progress, &Keeper::none()).unwrap_or_else(|_| panic!("{flags}"));
     let folder = Folder::unused(Path::new("nowhere"), &[], false).unwrap_or_else(|_| panic!("no files"));
     let page =
         Results { source: &source, config: &config, chains: &chains, seconds: 1.0 }.for_people(&folder);

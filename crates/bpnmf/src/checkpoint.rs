@@ -1,0 +1,355 @@
+//! What a run needs to go on as if it had never stopped, as bytes and back. Knows nothing of files.
+
+pub(crate) mod bytes;
+
+use crate::counts::Counts;
+use crate::diagnose::PROBES;
+use crate::error::Error;
+use crate::infer::activations::Activations;
+use crate::infer::dictionary::Dictionary;
+use crate::infer::mask::Odds;
+use crate::infer::state::{Averages, Variational};
+use crate::infer::{Engine, State, Tiers};
+use crate::prior::Prior;
+use crate::run::{RunOptions, StopReason, TraceRow};
+use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
+use bytes::{Reader, Writer};
+use std::io;
+
+/// Where a run stands after an iteration, or after a stage of its search. [`Self::write`] keeps it, [`Checkpoint::read`]
+/// brings it back.
+#[derive(Debug, Clone, Copy)]
+pub struct Standing<'a> {
+    pub(crate) engine: &'static str,
+    pub(crate) seed: u64,
+    pub(crate) at: At<'a>,
+    pub(crate) ended: Option<StopReason>,
+}
+
+/// What there is of a run so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum At<'a> {
+    Search(&'a Stage<'a>),
+    Iteration { discovery: Option<&'a Discovery>, trace: &'a [TraceRow], state: &'a State },
+}
+
+impl Standing<'_> {
+    /// Iterations done; 0 in a search.
+    pub fn iteration(&self) -> usize {
+        match self.at {
+            At::Search(_) => 0,
+            At::Iteration { trace, .. } => trace.len(),
+        }
+    }
+
+    /// Why the run ends here; `None` if it goes on.
+    pub fn ended(&self) -> Option<StopReason> {
+        self.ended
+    }
+
+    /// Writes all that [`crate::run_from`] needs: at most about 28 K T + 24 K F + 200 n bytes for K slots, T columns, F
+    /// features and n iterations; in a search 32 K T + 16 K F. It reads what is there and needs no memory of its own.
+    pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        let mut out = Writer::new(out);
+        out.text(self.engine)?;
+        out.u64(self.seed)?;
+        match self.at {
+            At::Search(stage) => {
+                out.some(false)?;
+                stage.write(&mut out)
+            }
+            At::Iteration { discovery, trace, state } => {
+                out.some(true)?;
+                out.some(discovery.is_some())?;
+                if let Some(discovery) = discovery {
+                    write_discovery(&mut out, discovery)?;
+                }
+                out.length(trace.len())?;
+                trace.iter().try_for_each(|row| write_row(&mut out, row))?;
+                write_state(&mut out, state)
+            }
+        }
+    }
+}
+
+/// A run that was stopped, ready to go on with [`crate::run_from`].
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    engine: String,
+    seed: u64,
+    pub(crate) past: Past,
+}
+
+/// What there was of it.
+#[derive(Debug, Clone)]
+pub(crate) enum Past {
+    Search(Journal),
+    Iterations { discovery: Option<Discovery>, trace: Vec<TraceRow>, state: Box<State> },
+}
+
+impl Checkpoint {
+    /// Reads what [`Standing::write`] wrote. Errors if the bytes are anything else.
+    pub fn read(bytes: &[u8]) -> Result<Self, Error> {
+        let mut from = Reader::new(bytes);
+        let engine = from.text()?;
+        let seed = from.u64()?;
+        let past = if from.some()? {
+            let discovery = from.some()?.then(|| read_discovery(&mut from)).transpose()?;
+            // The length is not to be trusted: rows come one by one.
+            let rows = from.length()?;
+            let mut trace = Vec::new();
+            for _ in 0..rows {
+                trace.push(read_row(&mut from)?);
+            }
+            Past::Iterations { discovery, trace, state: Box::new(read_state(&mut from)?) }
+        } else {
+            Past::Search(Journal::read(&mut from)?)
+        };
+        from.end()?;
+        Ok(Self { engine, seed, past })
+    }
+
+    /// Iterations done; 0 in a search.
+    pub fn iteration(&self) -> usize {
+        match &self.past {
+            Past::Search(_) => 0,
+            Past::Iterations { trace, .. } => trace.len(),
+        }
+    }
+
+    /// Errors unless it is of a run like this one.
+    pub(crate) fn check(
+        &self,
+        engine: &dyn Engine,
+        counts: &Counts,
+        options: &RunOptions,
+    ) -> Result<(), Error> {
+        let bad = |reason: String| Err(Error::BadCheckpoint { reason });
+        if self.engine != engine.name() {
+            return bad(format!("it is of the engine {}, not of {}", self.engine, engine.name()));
+        }
+        if self.seed != options.seed {
+            return bad(format!("its seed is {}, not {}", self.seed, options.seed));
+        }
+        let searches = options.search.is_some() && counts.nonzeros() > 0;
+        let (discovery, trace, state) = match &self.past {
+            Past::Search(_) if !searches => return bad("it is in a search, and the run has none".to_owned()),
+            Past::Search(journal) => return journal.check(counts.features(), counts.observations()),
+            Past::Iterations { discovery, trace, state } => (discovery, trace, state),
+        };
+        let shape = (state.dictionary.features(), state.activations.observations());
+        if shape != (counts.features(), counts.observations()) {
+            return bad(format!(
+                "it is of {} features x {} observations, not of {} x {}",
+                shape.0,
+                shape.1,
+                counts.features(),
+                counts.observations()
+            ));
+        }
+        if trace.is_empty() || trace.len() > options.iterations {
+            return bad(format!("it has {} of {} iterations", trace.len(), options.iterations));
+        }
+        if state.iteration as usize != trace.len() {
+            return bad(format!("{} rows for {} iterations", trace.len(), state.iteration));
+        }
+        if discovery.is_some() != searches {
+            return bad("one of it and the run began with a search, the other did not".to_owned());
+        }
+        Ok(())
+    }
+}
+
+// Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
+
+fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
+    let Discovery { coarsening, dispersion, prior, path, forced, seconds } = discovery;
+    let Dispersion { small, all } = dispersion;
+    let Prior { a, b, c, d, a0, b0, components } = prior.get();
+    out.f64(*coarsening)?;
+    out.option(*small)?;
+    out.option(*all)?;
+    [a, b, c, d, a0, b0].into_iter().try_for_each(|number| out.f64(number))?;
+    out.length(components)?;
+    out.length(path.len())?;
+    for Resolution { coarsening, components } in path {
+        out.f64(*coarsening)?;
+        out.length(*components)?;
+    }
+    out.some(forced.is_some())?;
+    out.length(forced.unwrap_or(0))?;
+    out.f64(*seconds)
+}
+
+fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
+    let coarsening = from.f64()?;
+    let dispersion = Dispersion { small: from.option()?, all: from.option()? };
+    let prior = Prior {
+        a: from.f64()?,
+        b: from.f64()?,
+        c: from.f64()?,
+        d: from.f64()?,
+        a0: from.f64()?,
+        b0: from.f64()?,
+        components: from.length()?,
+    };
+    let resolutions = from.length()?;
+    let mut path = Vec::new();
+    for _ in 0..resolutions {
+        path.push(Resolution { coarsening: from.f64()?, components: from.length()? });
+    }
+    let (forced, wanted) = (from.some()?, from.length()?);
+    let seconds = from.f64()?;
+    if !(coarsening > 0.0 && coarsening <= 1.0) {
+        return Err(bytes::bad("a coarsening out of its range"));
+    }
+    let prior = prior.check()?;
+    Ok(Discovery { coarsening, dispersion, prior, path, forced: forced.then_some(wanted), seconds })
+}
+
+fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
+    let TraceRow {
+        iteration,
+        active,
+        on_anywhere,
+        sites_on,
+        log_likelihood,
+        log_joint,
+        activation,
+        reconstruction,
+        held_out,
+        tiers,
+        seconds,
+    } = row;
+    let Tiers { h_free, linear, jensen, block_jensen, logarithms, exact, forced, flips } = tiers;
+    [iteration, active, on_anywhere].into_iter().try_for_each(|number| out.length(*number))?;
+    out.u64(*sites_on)?;
+    [log_likelihood, log_joint, activation].into_iter().try_for_each(|number| out.f64(*number))?;
+    reconstruction.iter().try_for_each(|number| out.f64(*number))?;
+    out.option(*held_out)?;
+    let decided = [h_free, linear, jensen, block_jensen, logarithms, exact, forced, flips];
+    decided.into_iter().try_for_each(|number| out.u64(*number))?;
+    out.f64(*seconds)
+}
+
+fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
+    let (iteration, active, on_anywhere) = (from.length()?, from.length()?, from.length()?);
+    let sites_on = from.u64()?;
+    let (log_likelihood, log_joint, activation) = (from.f64()?, from.f64()?, from.f64()?);
+    let mut reconstruction = [0.0; PROBES];
+    for number in &mut reconstruction {
+        *number = from.f64()?;
+    }
+    Ok(TraceRow {
+        iteration,
+        active,
+        on_anywhere,
+        sites_on,
+        log_likelihood,
+        log_joint,
+        activation,
+        reconstruction,
+        held_out: from.option()?,
+        tiers: Tiers {
+            h_free: from.u64()?,
+            linear: from.u64()?,
+            jensen: from.u64()?,
+            block_jensen: from.u64()?,
+            logarithms: from.u64()?,
+            exact: from.u64()?,
+            forced: from.u64()?,
+            flips: from.u64()?,
+        },
+        seconds: from.f64()?,
+    })
+}
+
+fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
+    let State { dictionary, activations, odds, variational, averages, iteration } = state;
+    let components = dictionary.components();
+    out.length(dictionary.features())?;
+    out.length(components)?;
+    out.length(activations.observations())?;
+    out.u64(u64::from(*iteration))?;
+    (0..components).try_for_each(|k| out.f32s(dictionary.row(k)))?;
+    out.f64s(odds.logit())?;
+    // H where S is off means nothing.
+    let (mut parts, mut values) = (Vec::new(), Vec::new());
+    for t in 0..activations.observations() {
+        let column = activations.column(t);
+        out.u16s(column.on)?;
+        column.list(&mut parts);
+        values.clear();
+        values.extend(parts.iter().map(|&(_, h)| h));
+        out.f32s(&values)?;
+    }
+    out.some(variational.is_some())?;
+    if let Some(Variational { nu_w, rho_w, nu_h, rho_h, alpha_pi, beta_pi }) = variational {
+        for values in [nu_w, rho_w, nu_h, rho_h, alpha_pi, beta_pi] {
+            out.f64s(values)?;
+        }
+    }
+    let Averages { draws, dictionary, masked, inclusion, pi, log_likelihood } = averages;
+    out.u64(u64::from(*draws))?;
+    out.some(!dictionary.is_empty())?;
+    out.f32s(dictionary)?;
+    out.sparse(masked)?;
+    out.sparse(inclusion)?;
+    out.f64s(pi)?;
+    out.f64(*log_likelihood)
+}
+
+fn read_state(from: &mut Reader<'_>) -> Result<State, Error> {
+    let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
+    let iteration = from.u64()?;
+    if [features, components, observations].contains(&0) {
+        return Err(bytes::bad("an empty matrix"));
+    }
+    let of_w = from.room(features, components, 4)?;
+    // One bit a site, at least.
+    let of_h = from.room(components.div_ceil(16), observations, 2).map(|_| components * observations)?;
+    let mut dictionary = Dictionary::new(features, components);
+    for k in 0..components {
+        from.fill_f32s(dictionary.row_mut(k))?;
+    }
+    dictionary.settle();
+    let odds = Odds::new(from.f64s(components)?);
+    let mut activations = Activations::new(components, observations);
+    let mut words = vec![0; activations.tiles()];
+    for t in 0..observations {
+        from.fill_u16s(&mut words)?;
+        for k in crate::infer::activations::ones(&words) {
+            if k >= components {
+                return Err(bytes::bad("a component that is not there is on"));
+            }
+            activations.set(k, t, Some(from.f32()?));
+        }
+    }
+    let variational = if from.some()? {
+        Some(Variational {
+            nu_w: from.f64s(of_w)?,
+            rho_w: from.f64s(of_w)?,
+            nu_h: from.f64s(of_h)?,
+            rho_h: from.f64s(of_h)?,
+            alpha_pi: from.f64s(components)?,
+            beta_pi: from.f64s(components)?,
+        })
+    } else {
+        None
+    };
+    let draws = from.u64()?;
+    let of_means = if from.some()? { of_w } else { 0 };
+    let averages = Averages {
+        draws: u32::try_from(draws).map_err(|_| bytes::bad("too many draws"))?,
+        dictionary: from.f32s(of_means)?,
+        masked: from.sparse(of_h)?,
+        inclusion: from.sparse(of_h)?,
+        pi: from.f64s(components)?,
+        log_likelihood: from.f64()?,
+    };
+    let iteration = u32::try_from(iteration).map_err(|_| bytes::bad("too many iterations"))?;
+    Ok(State { dictionary, activations, odds, variational, averages, iteration })
+}
+
+#[cfg(test)]
+mod tests;

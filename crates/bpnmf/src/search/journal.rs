@@ -1,0 +1,144 @@
+//! What a search has done so far: the verdict of every stage and the model after the last one. With it a search goes on from
+//! there: the stages that were done are passed over, by their verdicts.
+
+use super::Run;
+use super::model::{Model, Part};
+use crate::checkpoint::bytes::{Reader, Writer, bad};
+use crate::error::Error;
+use crate::kernel::Simd;
+use crate::prior::Prior;
+use std::io;
+use std::sync::OnceLock;
+
+/// A search that was stopped.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    verdicts: Vec<u64>,
+    model: Model,
+}
+
+/// A search that goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stage<'a> {
+    verdicts: &'a [u64],
+    model: &'a Model,
+    /// Somebody asked to stop.
+    pub(crate) stopped: bool,
+}
+
+impl Run<'_> {
+    /// Does `work` on the model, or knows what came of it. What decides how the search goes on must be in the verdict: while
+    /// stages are passed over the model is not there yet.
+    pub(super) fn stage(
+        &mut self,
+        model: &mut Model,
+        work: impl FnOnce(&mut Self, &mut Model) -> u64,
+    ) -> u64 {
+        let step = self.verdicts.len();
+        if let Some(past) = self.past.take() {
+            let verdict = past.verdicts[step];
+            self.verdicts.push(verdict);
+            if step + 1 == past.verdicts.len() {
+                *model = Model { simd: model.simd, ..past.model };
+            } else {
+                self.past = Some(past);
+            }
+            return verdict;
+        }
+        let before = self.stopped;
+        let verdict = work(self, model);
+        self.verdicts.push(verdict);
+        if !before {
+            // A request to stop ends a search between stages: this one is whole.
+            let stage = Stage { verdicts: &self.verdicts, model, stopped: self.stopped };
+            self.stopped |= !self.watch.stands(&stage);
+        }
+        verdict
+    }
+}
+
+impl Journal {
+    /// Errors unless it is of counts of this shape.
+    pub(crate) fn check(&self, features: usize, observations: usize) -> Result<(), Error> {
+        let shape = (self.model.features, self.model.observations());
+        if shape == (features, observations) {
+            return Ok(());
+        }
+        Err(bad("its search is of counts of another shape"))
+    }
+}
+
+impl Stage<'_> {
+    pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
+        out.length(self.verdicts.len())?;
+        self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
+        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, turned: _, parts } =
+            self.model;
+        let Prior { a, b, c, d, a0, b0, components } = prior.get();
+        [a, b, c, d, a0, b0].into_iter().try_for_each(|number| out.f64(number))?;
+        out.length(components)?;
+        out.length(*features)?;
+        out.length(rate.len())?;
+        out.length(parts.len())?;
+        [shape, rate, geometric, sum].into_iter().try_for_each(|values| out.f64s(values))?;
+        out.length(unseen.len())?;
+        out.f64s(unseen)?;
+        for column in parts {
+            out.length(column.len())?;
+            for Part { k, shape, rate, geometric } in column {
+                out.length(*k)?;
+                [shape, rate, geometric].into_iter().try_for_each(|number| out.f64(*number))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Journal {
+    pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let stages = from.length()?;
+        from.room(stages, 1, 8)?;
+        let verdicts = (0..stages).map(|_| from.u64()).collect::<Result<Vec<u64>, Error>>()?;
+        if verdicts.is_empty() {
+            return Err(bad("a search without a stage"));
+        }
+        let prior = Prior {
+            a: from.f64()?,
+            b: from.f64()?,
+            c: from.f64()?,
+            d: from.f64()?,
+            a0: from.f64()?,
+            b0: from.f64()?,
+            components: from.length()?,
+        };
+        let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
+        let of_w = from.room(features, components, 8)?;
+        let (shape, rate) = (from.f64s(of_w)?, from.f64s(components)?);
+        let (geometric, sum) = (from.f64s(of_w)?, from.f64s(components)?);
+        let unseen = match from.length()? {
+            0 => Vec::new(),
+            length if length == of_w => from.f64s(of_w)?,
+            _ => return Err(bad("what was not observed is of another shape")),
+        };
+        from.room(observations, 1, 8)?;
+        let mut parts = Vec::with_capacity(observations);
+        for _ in 0..observations {
+            let on = from.length()?;
+            let mut column = Vec::with_capacity(from.room(on, 1, 32)?);
+            for _ in 0..on {
+                let k = from.length()?;
+                if k >= components {
+                    return Err(bad("a component that is not there is on"));
+                }
+                column.push(Part { k, shape: from.f64()?, rate: from.f64()?, geometric: from.f64()? });
+            }
+            parts.push(column);
+        }
+        let prior = prior.check()?;
+        // The instructions are those of whoever goes on.
+        let turned = OnceLock::new();
+        let model =
+            Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, turned, parts };
+        Ok(Self { verdicts, model })
+    }
+}
