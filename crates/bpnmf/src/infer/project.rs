@@ -412,7 +412,7 @@ mod tests {
         let (features, k) = (counts.features(), basis.components);
         let some = selected(&counts, &[4, 9], false);
         let (starts, rows) = ((0..3).map(|t| 10 * t).collect(), [0; 2].iter().flat_map(|_| 20..30).collect());
-        let options = ProjectOptions { draws: 2000, ..Default::default() };
+        let options = ProjectOptions { draws: 30_000, ..Default::default() };
         let partial = some.with_missing(starts, rows).unwrap();
         let partial = basis.project(&partial, &options, &Workers::serial(), &|| true).unwrap();
         let found = fit.discovery.as_ref().unwrap();
