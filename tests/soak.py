@@ -115,10 +115,12 @@ class Tally:
     """What was done and what came out of it."""
 
     def __init__(self):
-        self.jobs = self.kills = self.equal = self.different = self.failed = self.from_iterations = 0
+        self.jobs = self.kills = self.equal = self.different = self.failed = 0
+        self.from_iterations = self.from_search = 0
 
     def __str__(self):
         return (f"{self.jobs} jobs, {self.kills} kills, {self.from_iterations} times resumed after iterations, "
+                f"{self.from_search} within a search, "
                 f"{self.equal} equal, {self.different} different, {self.failed} failed")
 
 
@@ -154,6 +156,7 @@ def trial(program, rng, engine, kind, most_kills, tally):
         for _ in range(20 * most_kills):
             killed, code, told = run(program, words, folder, None if kills == most_kills else rng.uniform(0, within))
             tally.from_iterations += "goes on after iteration" in told
+            tally.from_search += "goes on in its search" in told
             if killed and not any((folder / "broken" / "checkpoint").glob("*.bin")):
                 # Before there was anything to go on with: begin again.
                 within = max(took, within * 1.1)

@@ -21,6 +21,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,9 @@ const LITERAL: Duration = Duration::from_secs(1);
 
 /// Checkpoints take at most one part in so many of the time.
 const SHARE: u32 = 100;
+
+/// At the end of its iterations a run that has done so much since the last one keeps another.
+const LAST: Duration = Duration::from_secs(10);
 
 /// How a run begins.
 #[derive(Debug)]
@@ -103,6 +107,8 @@ pub(crate) struct Keeper {
     chains: usize,
     verbose: bool,
     fresh: bool,
+    /// Whether there is one with work in it.
+    worth: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
@@ -123,6 +129,7 @@ impl Keeper {
             chains: args.chains,
             verbose: args.verbose,
             fresh: matches!(start, Start::Fresh(_)),
+            worth: AtomicBool::new(matches!(start, Start::Resumed(_))),
             failure: Mutex::new(None),
         };
         match start {
@@ -156,6 +163,7 @@ impl Keeper {
             chains: 1,
             verbose: false,
             fresh: true,
+            worth: AtomicBool::new(false),
             failure: Mutex::new(None),
         }
     }
@@ -204,6 +212,20 @@ impl Keeper {
     /// Whether one could not be written: the run shall end.
     pub(crate) fn failed(&self) -> bool {
         self.failure().is_some()
+    }
+
+    /// The fit is done, but what shall be made of it cannot be: a long one is kept, for a better request.
+    pub(crate) fn refused(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Request(sentence) if self.worth.load(Ordering::Relaxed) => {
+                Failure::Request(sentence + &self.how_to_go_on())
+            }
+            Failure::Request(_) => {
+                self.over();
+                failure
+            }
+            other => other,
+        }
     }
 
     fn keeps(&self) -> bool {
@@ -271,6 +293,7 @@ impl Keeper {
         let temporary = path.with_extension("tmp");
         let bytes = file::write(&path, &temporary, Some(&before), job, standing)?;
         if let Some(standing) = standing {
+            self.worth.store(true, Ordering::Relaxed);
             self.say(&format!(
                 "checkpoint of chain {} {}: {:.3} MB in {:.4} s",
                 chain + 1,
@@ -328,7 +351,7 @@ impl ChainKeeper<'_> {
             None => self.last.elapsed() >= self.wait,
             Some(StopReason::Interrupted) => true,
             // What comes after the last iteration can take its time, too.
-            Some(_) => keeper.chains > 1 || self.last.elapsed() >= LITERAL.min(self.wait),
+            Some(_) => keeper.chains > 1 || self.last.elapsed() >= LAST.min(self.wait),
         };
         if !now || keeper.failed() {
             return true;

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let staging = folder.staged()?;
     let search = chains.fit().discovery.as_ref().map_or(0.0, |discovery| discovery.seconds);
     let mut stages = vec![("read", read), ("search", search), ("sampling", seconds - search)];
-    let (stems, clipped) = pool.install(|| {
+    let made = pool.install(|| {
         let start = Instant::now();
         parts.refine(&magnitudes, REFINEMENTS);
         stages.push(("polish", start.elapsed().as_secs_f64()));
@@ -102,7 +102,8 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
             sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
         stages.push(("sounds", start.elapsed().as_secs_f64()));
         Ok::<_, Failure>((stems, clipped))
-    })?;
+    });
+    let (stems, clipped) = made.map_err(|failure| keeper.refused(failure))?;
     let separation = Separation {
         results: &results,
         mixture: &mixture,

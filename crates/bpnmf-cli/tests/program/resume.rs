@@ -313,11 +313,12 @@ fn a_full_disk_ends_the_run_with_its_last_good_checkpoint() {
         while std::io::Write::write_all(&mut big, &[1; 4096]).is_ok() {}
         sleep(Duration::from_millis(1));
     }
+    drop(big);
     let told = told_by(child);
     fs::remove_file(bench.path("out/big")).unwrap();
     let output = bench.run("resume out");
     let model = fs::read(bench.path("out/model.npz"));
-    assert!(mount(&["umount", "out"]));
+    assert!(mount(&["umount", "--lazy", "out"]));
     assert_eq!(told, "cannot write a checkpoint to out: no space is left; go on with bpnmf resume out");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(model.unwrap(), bench.bytes("whole/model.npz"));
