@@ -14,7 +14,7 @@ const ABOVE: f64 = 2.0;
 pub(super) const BROOD: usize = 8;
 
 /// The counts above what the model and Poisson noise make expected.
-fn excess(model: &Model, view: &View, workers: &Workers) -> View {
+fn excess<'a>(model: &Model, view: &View<'a>, workers: &Workers) -> View<'a> {
     let features = model.features;
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
         let mean = expected(model, column, parts);

@@ -58,7 +58,7 @@ impl Curvature {
             once.clear();
             twice.clear();
             let row = column.gather(model.row(part.k), &mut buffer);
-            for ((w, v), x) in row.iter().zip(&field).zip(&column.x) {
+            for ((w, v), x) in row.iter().zip(&field).zip(column.x.iter()) {
                 let share = w * part.geometric / v.max(1e-300);
                 once.push(x * share);
                 twice.push(x * share * share);

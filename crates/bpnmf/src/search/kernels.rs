@@ -110,6 +110,20 @@ fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f6
     }
 }
 
+#[inline(always)]
+fn spread_of<V: Lanes>(rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64]) {
+    for (&f, &weight) in at.iter().zip(weights) {
+        let row = &mut rows[f as usize * h.len()..][..h.len()];
+        for (out, h) in row.iter_mut().zip(h) {
+            *out += h * weight;
+        }
+    }
+}
+
+dispatch! {
+    /// The rows `at` += h, each with its weight.
+    pub(super) fn spread [] (rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64]) = spread_of
+}
 dispatch! {
     /// out = the rows `at`, each times `h`: one sum a row.
     pub(super) fn mixed [] (rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) = mixed_of

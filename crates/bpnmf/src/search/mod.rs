@@ -17,6 +17,7 @@ mod kernels;
 mod merge;
 mod model;
 mod moves;
+mod nmf;
 mod pursuit;
 mod resolution;
 mod start;
@@ -363,7 +364,7 @@ impl Search {
     ) -> Result<Found, Error> {
         let (start, verdicts) = (std::time::Instant::now(), Vec::new());
         let mut run = Run { key, workers, start, watch, stopped: false, verdicts, past };
-        let mut view = View::new(counts);
+        let view = View::new(counts);
         let mut coarse = None;
         let mut model = None;
         let mut power = self.coarsening.unwrap_or(1.0);
@@ -380,9 +381,9 @@ impl Search {
             if fewer.nonzeros() == 0 {
                 return Err(Error::NothingLeft { coarsening: power });
             }
-            view = View::new(&fewer);
             coarse = Some(fewer);
         }
+        let view = coarse.as_ref().map_or(view, View::new);
         let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self));
         if run.past.is_some() {
             return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });
@@ -422,7 +423,8 @@ impl Search {
         let mut model = model.clone();
         let mut before = 1.0;
         for step in STEPS {
-            let view = View::new(&resolution::coarsened(counts, power * step, run.key.derived(700)));
+            let fewer = resolution::coarsened(counts, power * step, run.key.derived(700));
+            let view = View::new(&fewer);
             if view.total < 1.0 {
                 break;
             }

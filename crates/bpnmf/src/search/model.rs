@@ -1,7 +1,7 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
 use super::kernels::{add_scaled, dot, ratios, sum_x_ln, weighed};
-use super::view::{Column, View, by_feature};
+use super::view::{BLOCK, Column, View, by_feature};
 use crate::kernel::Simd;
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{digamma, ln, ln_beta, ln_gamma};
@@ -237,50 +237,56 @@ impl Model {
     fn ascend_once(&mut self, view: &View, workers: &Workers) {
         let (prior, features, simd) = (self.prior, self.features, self.simd);
         let mut all = core::mem::take(&mut self.parts);
-        let ratios: Vec<Vec<f64>> = workers.map(all.iter_mut().zip(&view.columns), |(parts, column)| {
-            let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-            for _ in 0..2 {
+        let mut claimed = vec![0.0; self.shape.len()];
+        for (block, columns) in all.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
+            let ratios: Vec<Vec<f64>> = workers.map(block.iter_mut().zip(columns), |(parts, column)| {
+                let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
+                for _ in 0..2 {
+                    self.field(column, parts, &mut field, &mut buffer);
+                    ratios(simd, &column.x, &field, &mut ratio);
+                    for part in parts.iter_mut() {
+                        let row = column.gather(self.row(part.k), &mut buffer);
+                        let claimed = part.geometric * dot(simd, &ratio, row);
+                        *part =
+                            Part::new(part.k, prior.c() + claimed, prior.d() + self.sum_in(column, part.k));
+                    }
+                }
                 self.field(column, parts, &mut field, &mut buffer);
                 ratios(simd, &column.x, &field, &mut ratio);
-                for part in parts.iter_mut() {
-                    let row = column.gather(self.row(part.k), &mut buffer);
-                    let claimed = part.geometric * dot(simd, &ratio, row);
-                    *part = Part::new(part.k, prior.c() + claimed, prior.d() + self.sum_in(column, part.k));
+                ratio
+            });
+            let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+            for (t, parts) in block.iter().enumerate() {
+                parts.iter().for_each(|part| lists[part.k].push((t, part.geometric)));
+            }
+            workers.for_each(claimed.chunks_mut(features).zip(&lists), |(claimed, list), _| {
+                for &(t, h) in list {
+                    columns[t].scatter(claimed, &ratios[t], h);
                 }
-            }
-            self.field(column, parts, &mut field, &mut buffer);
-            ratios(simd, &column.x, &field, &mut ratio);
-            ratio
-        });
-        self.parts = all;
-        let mut lists: Vec<Vec<(usize, Part)>> = vec![Vec::new(); self.components()];
-        let mut means = vec![0.0; self.components()];
-        for (t, parts) in self.parts.iter().enumerate() {
-            for part in parts {
-                lists[part.k].push((t, *part));
-                means[part.k] += part.mean();
-            }
+            });
         }
-        let rows = self.shape.chunks_mut(features).zip(self.geometric.chunks(features)).zip(&lists);
-        workers.for_each(rows, |((shape, geometric), list), _| {
-            shape.fill(0.0);
-            for (t, part) in list {
-                view.columns[*t].scatter(shape, &ratios[*t], part.geometric);
-            }
-            for (nu, g) in shape.iter_mut().zip(geometric) {
-                *nu = prior.a() + *nu * g;
-            }
-        });
+        self.parts = all;
+        let mut means = vec![0.0; self.components()];
+        for part in self.parts.iter().flatten() {
+            means[part.k] += part.mean();
+        }
+        for ((nu, claimed), g) in self.shape.iter_mut().zip(&claimed).zip(&self.geometric) {
+            *nu = prior.a() + claimed * g;
+        }
         for (rate, mean) in self.rate.iter_mut().zip(&means) {
             *rate = prior.b() + mean;
         }
         if view.partial {
             self.unseen.clear();
             self.unseen.resize(self.shape.len(), 0.0);
+            let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+            for (t, parts) in self.parts.iter().enumerate() {
+                parts.iter().for_each(|part| lists[part.k].push((t, part.mean())));
+            }
             let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
             workers.for_each(rows, |((unseen, list), all), _| {
-                for (t, part) in list {
-                    view.columns[*t].missing.iter().for_each(|&f| unseen[f as usize] += part.mean());
+                for &(t, h) in list {
+                    view.columns[t].missing.iter().for_each(|&f| unseen[f as usize] += h);
                 }
                 unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
             });

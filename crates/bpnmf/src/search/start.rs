@@ -1,8 +1,8 @@
 //! Where the search starts: a plain KL-NMF with generously many components, grown from columns that differ.
 
-use super::kernels::{add_scaled, dot, mixed, ratios, weighed};
 use super::model::{Model, Part};
-use super::view::{View, by_feature, entries_by_feature};
+use super::nmf::{Factors, Updates, updated};
+use super::view::View;
 use crate::kernel::Simd;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
@@ -13,15 +13,6 @@ use crate::workers::Workers;
 const SHARE_OF_COLUMN: f64 = 0.05;
 /// ... and at least this share of what it explains where it is loud.
 const SHARE_OF_LOUD: f64 = 0.1;
-
-/// Non-negative factors. Every component of W adds up to one, so h is the counts it explains.
-#[derive(Debug, Clone)]
-pub(super) struct Factors {
-    /// W by components.
-    pub(super) w: Vec<f64>,
-    /// H by columns.
-    pub(super) h: Vec<Vec<f64>>,
-}
 
 /// Columns far from each other: each drawn with a probability that grows with the deviance of its best explanation so
 /// far. They are blurred a little with the mean column, so that no entry of W starts at zero.
@@ -91,105 +82,6 @@ pub(super) fn factorise_guess(view: &View, guess: &[f32], simd: Simd, workers: &
         w.extend(row.iter().map(|&w| f64::from(w) * share + SPREAD / features as f64));
     }
     updated(view, w, &Updates { iterations: 40, held: 15, sharpness: 1.05 }, simd, workers)
-}
-
-/// How W and H are updated.
-struct Updates {
-    iterations: usize,
-    /// In so many of them, the first, W stays as it is.
-    held: usize,
-    /// H is raised to this power in every one, the sum of every column kept: above 1 the loud get louder.
-    sharpness: f64,
-}
-
-/// Below this share of a column a sharpened h is nothing.
-const INAUDIBLE: f64 = 1e-4;
-
-/// Raises h to a power and keeps its sum; what is far below the others goes.
-fn sharpen(h: &mut [f64], power: f64) {
-    let before: f64 = h.iter().sum();
-    for h in h.iter_mut() {
-        *h = if *h < INAUDIBLE * before { 0.0 } else { libm::pow(*h, power) };
-    }
-    let scale = before / h.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    h.iter_mut().for_each(|h| *h *= scale);
-}
-
-/// Multiplicative updates from W, by components that each add up to one.
-fn updated(view: &View, mut w: Vec<f64>, updates: &Updates, simd: Simd, workers: &Workers) -> Factors {
-    let features = view.features;
-    let components = w.len() / features;
-    let evenly = |total: f64| vec![total / components as f64; components];
-    let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
-    let compressed = view.columns.iter().any(|column| column.compressed().is_some());
-    let entries = if compressed { entries_by_feature(view) } else { Vec::new() };
-    for iteration in 0..updates.iterations {
-        let turned = if compressed { by_feature(&w, features) } else { Vec::new() };
-        let ratios: Vec<Vec<f64>> = workers.map(h.iter_mut().zip(&view.columns), |(h, column)| {
-            let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-            let mut explain = |h: &[f64], ratio: &mut Vec<f64>, buffer: &mut Vec<f64>| {
-                if let Some(at) = column.compressed() {
-                    mixed(simd, &turned, at, h, &mut field);
-                    return ratios(simd, &column.x, &field, ratio);
-                }
-                field.clear();
-                field.resize(column.x.len(), 0.0);
-                for (k, &h) in h.iter().enumerate().filter(|(_, h)| **h > 0.0) {
-                    add_scaled(simd, &mut field, column.gather(&w[k * features..][..features], buffer), h);
-                }
-                ratios(simd, &column.x, &field, ratio);
-            };
-            explain(h, &mut ratio, &mut buffer);
-            let mut products = Vec::new();
-            if let Some(at) = column.compressed() {
-                products.resize(components, 0.0);
-                weighed(simd, &turned, at, &ratio, &mut products);
-            }
-            for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
-                let row = &w[k * features..][..features];
-                let product = match products.get(k) {
-                    Some(product) => *product,
-                    None => dot(simd, &ratio, column.gather(row, &mut buffer)),
-                };
-                // Where nothing was observed there is as much as expected.
-                *h *= product + column.unseen(row);
-                if *h < 1e-9 * column.total {
-                    *h = 0.0;
-                }
-            }
-            if updates.sharpness > 1.0 {
-                sharpen(h, updates.sharpness);
-            }
-            explain(h, &mut ratio, &mut buffer);
-            ratio
-        });
-        if iteration < updates.held {
-            continue;
-        }
-        let mut gathered = vec![0.0; turned.len()];
-        let rows = gathered.chunks_mut(components).zip(&entries);
-        workers.for_each(rows, |(sums, entries), _| {
-            for &(t, place) in entries {
-                add_scaled(simd, sums, &h[t as usize], ratios[t as usize][place as usize]);
-            }
-        });
-        workers.for_each(w.chunks_mut(features).enumerate(), |(k, row), _| {
-            let mut sums = vec![0.0; features];
-            if compressed {
-                sums.iter_mut().enumerate().for_each(|(f, sum)| *sum = gathered[f * components + k]);
-            }
-            for (t, ratio) in ratios.iter().enumerate().filter(|(t, _)| h[*t][k] > 0.0) {
-                if view.columns[t].compressed().is_none() {
-                    view.columns[t].scatter(&mut sums, ratio, h[t][k]);
-                }
-                view.columns[t].missing.iter().for_each(|&f| sums[f as usize] += h[t][k]);
-            }
-            row.iter_mut().zip(&sums).for_each(|(w, sum)| *w = (*w * sum).max(1e-12));
-            let total: f64 = row.iter().sum();
-            row.iter_mut().for_each(|w| *w = (*w / total).max(1e-15));
-        });
-    }
-    Factors { w, h }
 }
 
 /// A model from factors: scaled so that h is about one where a component is on.

@@ -48,7 +48,7 @@ fn fit(counts: &Counts, search: Search, workers: &Workers) -> Fit {
 }
 
 /// A model part of the way through a search, so that its moves have something to do.
-fn halfway(counts: &Counts, workers: &Workers) -> (Model, View) {
+fn halfway<'a>(counts: &'a Counts, workers: &Workers) -> (Model, View<'a>) {
     let view = View::new(counts);
     let prior = Prior { components: 60, ..Prior::default() }.check().unwrap();
     let factors = start::factorise(&view, 8, 10, Key::new(1), workers.simd, workers);

@@ -1,43 +1,69 @@
-//! The counts as the search reads them: the entries of every column in double precision.
+//! The counts as the search reads them: the entries of every column in double precision, where they are if they can.
 
-use crate::counts::Counts;
+use crate::counts::{self, Counts};
+use std::borrow::Cow;
+
+/// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
+pub(super) const BLOCK: usize = 1024;
 
 /// One column: every feature in order, or the positive entries only; if features are missing, those that were observed or
 /// the positive ones.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct Column<'a> {
     /// Features of the entries; empty when all features are there in order.
-    at: Vec<u32>,
+    at: Cow<'a, [u32]>,
     /// The entries.
-    pub(super) x: Vec<f64>,
+    pub(super) x: Cow<'a, [f64]>,
     pub(super) total: f64,
     /// Features that were not observed.
-    pub(super) missing: Vec<u32>,
+    pub(super) missing: &'a [u32],
 }
 
-impl Column {
+impl<'a> Column<'a> {
     /// All features in order.
-    pub(super) fn dense(x: Vec<f64>) -> Self {
+    fn dense(x: impl Into<Cow<'a, [f64]>>) -> Self {
         Self::new(Vec::new(), x)
     }
 
     /// The features that were observed.
-    fn partial(values: Vec<f64>, missing: Vec<u32>) -> Self {
+    fn partial(values: &[f64], missing: &'a [u32]) -> Self {
         let mut unseen = missing.iter().peekable();
         let seen = |f: &u32| unseen.next_if(|&missing| missing == f).is_none();
         let at: Vec<u32> = (0..values.len() as u32).filter(seen).collect();
-        let x = at.iter().map(|&f| values[f as usize]).collect();
+        let x: Vec<f64> = at.iter().map(|&f| values[f as usize]).collect();
         Self { missing, ..Self::new(at, x) }
     }
 
-    fn new(at: Vec<u32>, x: Vec<f64>) -> Self {
-        let total = x.iter().sum();
-        Self { at, x, total, missing: Vec::new() }
+    fn new(at: impl Into<Cow<'a, [u32]>>, x: impl Into<Cow<'a, [f64]>>) -> Self {
+        let x = x.into();
+        Self { at: at.into(), total: x.iter().sum(), x, missing: &[] }
+    }
+
+    /// Column `t`. Half full it is read with all features, whatever way it is held: so that the storage does not matter.
+    fn of(counts: &'a Counts, t: usize) -> Self {
+        let (features, missing) = (counts.features(), counts.missing(t));
+        let column = counts.column(t);
+        let full = 2 * column.positive().count() >= features;
+        match column {
+            counts::Column::Dense(x) if full && missing.is_empty() => Self::dense(x),
+            counts::Column::Dense(x) if full => Self::partial(x, missing),
+            counts::Column::Sparse(rows, values) if !full => Self { missing, ..Self::new(rows, values) },
+            column if full => {
+                let mut x = vec![0.0; features];
+                column.positive().for_each(|(f, value)| x[f] = value);
+                if missing.is_empty() { Self::dense(x) } else { Self::partial(&x, missing) }
+            }
+            column => {
+                let (at, x): (Vec<u32>, Vec<f64>) =
+                    column.positive().map(|(f, value)| (f as u32, value)).unzip();
+                Self { missing, ..Self::new(at, x) }
+            }
+        }
     }
 
     /// `row` at the entries of this column.
     #[inline(always)]
-    pub(super) fn gather<'a>(&self, row: &'a [f64], buffer: &'a mut Vec<f64>) -> &'a [f64] {
+    pub(super) fn gather<'b>(&self, row: &'b [f64], buffer: &'b mut Vec<f64>) -> &'b [f64] {
         if self.at.is_empty() && self.x.len() == row.len() {
             return row;
         }
@@ -67,12 +93,13 @@ impl Column {
         let row = self.gather(row, &mut buffer);
         let entries = self.x.iter().zip(row).map(|(&x, &row)| entry(x, row));
         if self.at.is_empty() {
-            return Self::dense(entries.collect());
+            return Self::dense(entries.collect::<Vec<f64>>());
         }
         if !self.missing.is_empty() {
-            return Self { missing: self.missing.clone(), ..Self::new(self.at.clone(), entries.collect()) };
+            let x: Vec<f64> = entries.collect();
+            return Self { missing: self.missing, ..Self::new(self.at.clone(), x) };
         }
-        let (at, x) = self.at.iter().zip(entries).filter(|(_, x)| *x > 0.0).unzip();
+        let (at, x): (Vec<u32>, Vec<f64>) = self.at.iter().zip(entries).filter(|(_, x)| *x > 0.0).unzip();
         Self::new(at, x)
     }
 
@@ -99,37 +126,22 @@ impl Column {
 
 /// All columns.
 #[derive(Debug, Clone)]
-pub(super) struct View {
+pub(super) struct View<'a> {
     pub(super) features: usize,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<Column<'a>>,
     pub(super) total: f64,
     /// Whether any entry is missing.
     pub(super) partial: bool,
 }
 
-impl View {
-    pub(super) fn new(counts: &Counts) -> Self {
+impl<'a> View<'a> {
+    pub(super) fn new(counts: &'a Counts) -> Self {
         let features = counts.features();
-        let columns = (0..counts.observations())
-            .map(|t| {
-                let entries: Vec<(usize, f64)> = counts.column(t).positive().collect();
-                let missing = counts.missing(t).to_vec();
-                if 2 * entries.len() >= features {
-                    let mut x = vec![0.0; features];
-                    for (f, value) in entries {
-                        x[f] = value;
-                    }
-                    if missing.is_empty() { Column::dense(x) } else { Column::partial(x, missing) }
-                } else {
-                    let (at, x) = entries.into_iter().map(|(f, value)| (f as u32, value)).unzip();
-                    Column { missing, ..Column::new(at, x) }
-                }
-            })
-            .collect();
+        let columns = (0..counts.observations()).map(|t| Column::of(counts, t)).collect();
         Self::of(features, columns)
     }
 
-    pub(super) fn of(features: usize, columns: Vec<Column>) -> Self {
+    pub(super) fn of(features: usize, columns: Vec<Column<'a>>) -> Self {
         let total = columns.iter().map(|column| column.total).sum();
         let partial = columns.iter().any(|column| !column.missing.is_empty());
         Self { features, columns, total, partial }
@@ -143,17 +155,6 @@ pub(super) fn by_feature(w: &[f64], features: usize) -> Vec<f64> {
     for (k, row) in w.chunks(features).enumerate() {
         for (f, &w) in row.iter().enumerate() {
             out[f * components + k] = w;
-        }
-    }
-    out
-}
-
-/// The entries of compressed columns by feature: (column, place in it), columns increasing.
-pub(super) fn entries_by_feature(view: &View) -> Vec<Vec<(u32, u32)>> {
-    let mut out = vec![Vec::new(); view.features];
-    for (t, column) in view.columns.iter().enumerate() {
-        for (place, &f) in column.compressed().unwrap_or(&[]).iter().enumerate() {
-            out[f as usize].push((t as u32, place as u32));
         }
     }
     out
