@@ -5,6 +5,7 @@ use super::model::{Model, Part, geometric};
 use super::*;
 use crate::infer::{Gibbs, Ssmf};
 use crate::kernel::Simd;
+use crate::prior::Prior;
 use crate::random::Site;
 use crate::run::{Fit, RunOptions, TraceRow};
 use crate::special::ln_beta;
