@@ -226,7 +226,8 @@ def _name_the_largest(axis: Axes, row: NDArray[np.float64], names: Sequence[obje
     for f in np.argsort(-row, kind="stable")[:8]:
         if len(named) < 4 and all(abs(f - other) > 0.13 * len(row) for other in named):
             named.append(int(f))
-            axis.annotate(str(names[f]), (float(f), float(row[f])), ha="center", va="bottom", fontsize=7)
+            side = "left" if f < 0.05 * len(row) else "right" if f > 0.95 * len(row) else "center"
+            axis.annotate(str(names[f]), (float(f), float(row[f])), ha=side, va="bottom", fontsize=7)
     axis.margins(y=0.18)
 
 
