@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 from scipy import sparse
 
-# A rate that is not above zero where a count is would be infinitely bad: no method's rate counts as less than this.
-LEAST_RATE = 1e-6
+# A rate of zero where there is a count would be infinitely bad: no rate counts as less than this part of the mean count.
+# The smaller it is, the worse for methods that are too sure that nothing can be somewhere.
+LEAST = 0.01
 
 
 def arguments(about):
@@ -69,4 +70,5 @@ def divergence(X, activations, components):
         for at in range(0, len(x), 100_000)
     ])
     expected = (activations @ components.sum(axis=1)).sum()
-    return (np.sum(x * np.log(x / np.maximum(rate, LEAST_RATE))) - x.sum() + expected) / X.shape[0]
+    least = LEAST * x.sum() / (X.shape[0] * X.shape[1])
+    return (np.sum(x * np.log(x / np.maximum(rate, least))) - x.sum() + expected) / X.shape[0]

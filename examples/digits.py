@@ -21,14 +21,17 @@ new = np.arange(len(X)) % 3 == 0
 half, other = halves(X[new])
 half = half.toarray()
 
-model = bpnmf.BetaProcessNMF(random_state=0, n_jobs=-1, max_iter=30 if options.quick else None).fit(X[~new])
+chains, most_sweeps = (1, 30) if options.quick else (2, None)
+model = bpnmf.BetaProcessNMF(random_state=0, n_chains=chains, max_iter=most_sweeps, n_jobs=-1).fit(X[~new])
 number = model.components_.shape[0]
 least, most = model.n_components_interval_
 print(f"{(~new).sum()} images are made of {model.n_components_} strokes (90 %: {least} to {most})")
+print("  by chain:", *(model.trace_["active"][model.trace_["chain"] == chain][-1] for chain in range(chains)))
 on = model.inclusion_.sum(axis=1).mean()
 print(f"{on:.1f} of them are on in an image, on average")
 
-nmf = NMF(number, beta_loss="kullback-leibler", solver="mu", init="nndsvda", max_iter=100 if options.quick else 2000)
+sweeps = 100 if options.quick else 2000
+nmf = NMF(number, beta_loss="kullback-leibler", solver="mu", init="nndsvda", random_state=0, max_iter=sweeps)
 nmf.fit(X[~new].astype(float))
 
 print(f"KL divergence of {new.sum()} new images, mean over images, both with {number} components:")
