@@ -55,6 +55,7 @@ if options.pictures:
     for place, label in enumerate(("the fitted half", "the other half")):
         right.plot(list(scan), [pair[place] for pair in scan.values()], "o-", label=label)
     right.axvline(TRUTH, color="grey", linewidth=1, linestyle=":")
-    right.set(xlabel="number of components", ylabel="KL divergence", title="KL-NMF")
+    right.set(xlabel="number of components", ylabel="KL divergence")
+    right.set_title("KL-NMF", fontsize=10)
     right.legend()
     save(figure, options.pictures, "how-many.png")

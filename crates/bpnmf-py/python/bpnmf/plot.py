@@ -191,8 +191,7 @@ def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
             axis.plot(x[burn_in:], y[burn_in:], linewidth=1.2)
         axis.set_ylabel(label)
         _plain(axis)
-    least, most = axes[1].get_ylim()
-    axes[1].set_ylim(min(least, np.ceil(least) - 0.5), max(most, np.floor(most) + 0.5))
+    axes[1].set_ylim(columns["active"].min() - 1.2, columns["active"].max() + 1.2)
     _whole_numbers(axes[1].yaxis)
     axes[1].set_xlabel("iteration")
     return _done(axes)
@@ -234,7 +233,7 @@ def _name_the_largest(axis: Axes, row: NDArray[np.float64], names: Sequence[obje
 def _whole_numbers(axis: Axis) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(integer=True, nbins="auto"))
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
 def _plain(axis: Axes) -> None:
