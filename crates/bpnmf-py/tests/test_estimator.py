@@ -277,6 +277,82 @@ def test_entries_that_were_not_observed_are_nan_or_masked(counts, holes):
         BetaProcessNMF().fit(counts, mask=[True])
 
 
+def poisson(x, rate):
+    from math import lgamma
+
+    return x * np.log(np.maximum(rate, 1e-300)) - rate - np.array([lgamma(value + 1) for value in x])
+
+
+def test_a_held_out_score_is_that_of_these_entries_given_the_others(model, counts):
+    rng = np.random.default_rng(5)
+    held_out = rng.random(counts.shape) < 0.1
+    held_out[::3] = False
+    rate = model.inverse_transform(model.transform(counts, mask=held_out))
+    expected = poisson(counts[held_out], rate[held_out]).sum() / held_out.any(axis=1).sum()
+    assert model.score(counts, held_out=held_out) == pytest.approx(expected, rel=1e-9)
+    # What is masked is neither used nor scored.
+    masked = rng.random(counts.shape) < 0.2
+    scored = held_out & ~masked
+    rate = model.inverse_transform(model.transform(counts, mask=held_out | masked))
+    expected = poisson(counts[scored], rate[scored]).sum() / scored.any(axis=1).sum()
+    assert model.score(counts, mask=masked, held_out=held_out) == pytest.approx(expected, rel=1e-9)
+    copy = BetaProcessNMF(random_state=3, missing="nan").fit(counts)
+    assert copy.score(np.where(masked, np.nan, counts), held_out=held_out) == pytest.approx(expected, rel=1e-9)
+    # The numbers of held-out entries do not touch the activations.
+    other = np.where(held_out, 7, counts)
+    rate = model.inverse_transform(model.transform(counts, mask=held_out))
+    expected = poisson(other[held_out], rate[held_out]).sum() / held_out.any(axis=1).sum()
+    assert model.score(other, held_out=held_out) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_held_out_score_does_not_depend_on_how_the_matrices_are_stored(model, counts):
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(6)
+    held_out, masked = (rng.random(counts.shape) < share for share in (0.1, 0.2))
+    expected = model.score(counts, mask=masked, held_out=held_out)
+    for X in (counts, sparse.csr_array(counts), sparse.coo_matrix(counts)):
+        for kind in (np.asarray, sparse.csr_array, sparse.coo_matrix, sparse.csc_array):
+            assert model.score(X, mask=kind(masked), held_out=kind(held_out)) == expected
+    nan = BetaProcessNMF(random_state=3, missing="nan").fit(counts)
+    assert nan.score(sparse.csr_array(np.where(masked, np.nan, counts)), held_out=held_out) == expected
+    fits = [BetaProcessNMF(random_state=2, max_iter=5).fit(sparse.csr_array(counts), mask=kind(masked))
+            for kind in (np.asarray, sparse.csr_array)]
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+
+
+def test_held_out_entries_tell_the_right_number_of_components_from_others(counts):
+    held_out = np.random.default_rng(7).random(counts.shape) < 0.1
+    scores = {
+        number: BetaProcessNMF(number, random_state=0).fit(counts, mask=held_out).score(counts, held_out=held_out)
+        for number in (1, 3, 4, None)
+    }
+    assert scores[1] < scores[3] < scores[4] == pytest.approx(scores[None], rel=0.01)
+
+
+def test_held_out_entries_that_cannot_be_scored_are_told(model, counts):
+    none = np.zeros(counts.shape, dtype=bool)
+    assert np.isnan(model.score(counts, held_out=none))
+    with pytest.raises(ValueError, match="held_out is int64 of shape"):
+        model.score(counts, held_out=none.astype(np.int64))
+    with pytest.raises(ValueError, match="held_out is bool of shape"):
+        model.score(counts, held_out=none[:3])
+    for value, words in ((np.nan, "nan"), (-2.0, "-2")):
+        X, one = counts.astype(float), none.copy()
+        X[3, 5], one[3, 5] = value, True
+        with pytest.raises(ValueError, match=rf"entry \(3, 5\) is {words}"):
+            model.score(X, held_out=one)
+    with pytest.raises(NotFittedError):
+        BetaProcessNMF().score(counts, held_out=none)
+
+
+def test_the_examples_in_the_documentation_of_the_estimator_are_right():
+    import doctest
+
+    from bpnmf import _estimator
+
+    assert doctest.testmod(_estimator).failed == 0
+
+
 def test_nan_in_a_compressed_matrix_is_not_observed_either(holes):
     sparse = pytest.importorskip("scipy.sparse")
     X, unseen = holes

@@ -1,8 +1,9 @@
 """Beta process non-negative matrix factorization: the parts of a matrix of counts, and how many there are."""
 
+from . import plot
 from ._audio import Separation, bss_eval, separate
 from ._base import NotFittedError
 from ._core import __version__
 from ._estimator import BetaProcessNMF, Prior
 
-__all__ = ["BetaProcessNMF", "NotFittedError", "Prior", "Separation", "__version__", "bss_eval", "separate"]
+__all__ = ["BetaProcessNMF", "NotFittedError", "Prior", "Separation", "__version__", "bss_eval", "plot", "separate"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from . import _core
 from ._arviz import inference_data
 from ._base import Base, NotFittedError, check_names
 from ._files import read_model, write_model
-from ._input import counts_of
+from ._input import MaskLike, counts_of, places_of, values_at
 from ._progress import Progress
 
 Floats = NDArray[np.float64]
@@ -25,6 +26,9 @@ Self = TypeVar("Self", bound="BetaProcessNMF")
 # Sweeps over the samples of transform, score and sample_posterior: first those that are not averaged.
 _BURN_IN = 20
 _DRAWS = 80
+
+# No rate is below, so that a count where none is expected is very unlikely but not impossible; as in the Rust library.
+_LEAST_RATE = 1e-300
 
 
 @dataclass(frozen=True)
@@ -199,7 +203,7 @@ class BetaProcessNMF(Base):
         self.callback = callback
         self.missing = missing
 
-    def fit(self: Self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> Self:
+    def fit(self: Self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Self:
         """Finds the components of X.
 
         Parameters
@@ -207,7 +211,7 @@ class BetaProcessNMF(Base):
         X : array, sparse matrix or frame of shape (n_samples, n_features)
             Counts, or non-negative numbers. Compressed matrices are not made dense.
         y : ignored
-        mask : bool array of the shape of X, optional
+        mask : bool array or sparse matrix of the shape of X, optional
             True where an entry was not observed.
         """
         wishes = self._wishes()
@@ -229,20 +233,20 @@ class BetaProcessNMF(Base):
             raise error
         return self
 
-    def fit_transform(self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> Floats:
+    def fit_transform(self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Floats:
         """`fit`, then `transform` of the same X: what `activations_` holds is the average over W as well."""
         return self.fit(X, mask=mask).transform(X, mask=mask)
 
     @overload
     def transform(
-        self, X: Any, *, return_std: Literal[False] = False, mask: ArrayLike | None = None
+        self, X: Any, *, return_std: Literal[False] = False, mask: MaskLike | None = None
     ) -> Floats: ...
     @overload
     def transform(
-        self, X: Any, *, return_std: Literal[True], mask: ArrayLike | None = None
+        self, X: Any, *, return_std: Literal[True], mask: MaskLike | None = None
     ) -> tuple[Floats, Floats]: ...
     def transform(
-        self, X: Any, *, return_std: bool = False, mask: ArrayLike | None = None
+        self, X: Any, *, return_std: bool = False, mask: MaskLike | None = None
     ) -> Floats | tuple[Floats, Floats]:
         """Posterior means of the activations of new samples, W and pi as they were found.
 
@@ -253,7 +257,7 @@ class BetaProcessNMF(Base):
         X : array, sparse matrix or frame of shape (n_samples, n_features)
         return_std : bool, default=False
             Whether to return the posterior standard deviations as well.
-        mask : bool array of the shape of X, optional
+        mask : bool array or sparse matrix of the shape of X, optional
             True where an entry was not observed.
 
         Returns
@@ -274,14 +278,63 @@ class BetaProcessNMF(Base):
             raise ValueError(f"activations have shape {activations.shape}: (n_samples, {parts}) is needed")
         return activations @ self.components_.astype(np.float64)
 
-    def score(self, X: Any, y: object = None, *, mask: ArrayLike | None = None) -> float:
-        """Poisson log-likelihood of new samples, mean over samples; log x! included.
+    def score(
+        self, X: Any, y: object = None, *, mask: MaskLike | None = None, held_out: MaskLike | None = None
+    ) -> float:
+        """Poisson log-likelihood of a sample, mean over samples; log x! included.
 
-        The activations are the means that `transform` gives, from the samples themselves: W is held out, they are not.
+        The activations are the means that `transform` gives. Without `held_out` they come from the very entries that
+        are scored: W is new to them, the activations are not, and more components always look better. To compare
+        models, fit on most entries and score the others:
+
+        >>> import numpy as np
+        >>> from bpnmf import BetaProcessNMF
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.poisson(rng.gamma(1.0, 2.0, (60, 3)) @ rng.gamma(0.5, 4.0, (3, 20)))
+        >>> held_out = rng.random(X.shape) < 0.1
+        >>> one, free = (BetaProcessNMF(n, random_state=0).fit(X, mask=held_out) for n in (1, None))
+        >>> free.score(X, held_out=held_out) > one.score(X, held_out=held_out)
+        True
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        y : ignored
+        mask : bool array or sparse matrix of the shape of X, optional
+            True where an entry was not observed: neither used nor scored.
+        held_out : bool array or sparse matrix of the shape of X, optional
+            True where an entry is scored but not used for the activations. Only these are scored.
+
+        Returns
+        -------
+        score : float
+            The sum over the entries of a sample, mean over samples; with `held_out` the sum over the entries of a sample
+            that were held out, mean over the samples that have any. NaN if there are none. A count where the model
+            expects nothing at all costs 691.
         """
-        return float(np.mean(self._project(X, mask)["log_likelihood"]))
+        if held_out is None:
+            return float(np.mean(self._project(X, mask)["log_likelihood"]))
+        self._check_fitted()
+        counts, shape = counts_of(X, missing=self.missing, mask=mask, held_out=held_out)
+        check_names(self, X, shape[1], False)
+        places = places_of("held_out", held_out, shape)
+        if mask is not None:
+            places = np.setdiff1d(places, places_of("mask", mask, shape), assume_unique=True)
+        values = values_at(X, places)
+        if self.missing == "nan":
+            places, values = places[~np.isnan(values)], values[~np.isnan(values)]
+        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if bad.size > 0:
+            sample, feature = divmod(int(places[bad[0]]), shape[1])
+            raise ValueError(f"entry ({sample}, {feature}) is {values[bad[0]]:g}: what is held out must be a count, too")
+        if places.size == 0:
+            return float("nan")
+        mean = self._projected(counts)["mean"]
+        samples, features = np.divmod(places, shape[1])
+        total = _log_likelihood(values, mean, self.components_, samples, features)
+        return total / np.unique(samples).size
 
-    def perplexity(self, X: Any, *, mask: ArrayLike | None = None) -> float:
+    def perplexity(self, X: Any, *, mask: MaskLike | None = None) -> float:
         """exp(-log-likelihood / number of counts): smaller is better."""
         self._check_fitted()
         counts = self._counts(X, mask)
@@ -290,7 +343,7 @@ class BetaProcessNMF(Base):
         return float(np.exp(-np.sum(found["log_likelihood"]) / total)) if total > 0 else float("nan")
 
     def sample_posterior(
-        self, X: Any, n_draws: int = 100, *, random_state: Any = None, mask: ArrayLike | None = None
+        self, X: Any, n_draws: int = 100, *, random_state: Any = None, mask: MaskLike | None = None
     ) -> Floats:
         """Draws of the activations H S of samples given X, W and pi, of shape (n_draws, n_samples, n_components).
 
@@ -445,12 +498,12 @@ class BetaProcessNMF(Base):
             f"{found['seconds']:.1f} s, {self.stop_reason_}"
         )
 
-    def _counts(self, X: Any, mask: ArrayLike | None) -> _core.Counts:
+    def _counts(self, X: Any, mask: MaskLike | None) -> _core.Counts:
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], False)
         return counts
 
-    def _project(self, X: Any, mask: ArrayLike | None) -> dict[str, NDArray[Any]]:
+    def _project(self, X: Any, mask: MaskLike | None) -> dict[str, NDArray[Any]]:
         self._check_fitted()
         return self._projected(self._counts(X, mask))
 
@@ -470,6 +523,23 @@ class BetaProcessNMF(Base):
             keep=keep,
             threads=_threads(self.n_jobs),
         )
+
+
+def _log_likelihood(
+    values: Floats, activations: Singles, weights: Singles, samples: NDArray[np.int64], features: NDArray[np.int64]
+) -> float:
+    """Poisson log-likelihood of the entries at (samples, features), log x! included."""
+    total = 0.0
+    # So many at a time that the factors of their rates take some megabytes.
+    step = max(1, 2**20 // max(1, len(weights)))
+    for at in range(0, len(values), step):
+        part = slice(at, at + step)
+        h, w = (a.astype(np.float64) for a in (activations[samples[part]], weights[:, features[part]]))
+        rate = np.einsum("ik,ki->i", h, w)
+        x = values[part]
+        total += float(np.sum(x * np.log(np.maximum(rate, _LEAST_RATE)) - rate))
+    numbers, times = np.unique(values, return_counts=True)
+    return total - sum(math.lgamma(x + 1.0) * int(n) for x, n in zip(numbers, times, strict=True))
 
 
 def _whole(name: str, value: Any) -> int | None:

@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from ._core import Counts
 
+MaskLike = Any  # A bool array or a compressed matrix of bools.
+Places = NDArray[np.int64]
+
 # The types that are read as they are; others are converted.
 _READ = frozenset(np.dtype(name) for name in ("f8", "f4", "i8", "i4", "i2", "i1", "u8", "u4", "u2", "u1", "?"))
 
@@ -18,18 +21,62 @@ def is_sparse(X: Any) -> bool:
     return hasattr(X, "tocsr") and hasattr(X, "format") and hasattr(X, "shape")
 
 
-def counts_of(X: Any, *, missing: str, mask: Any = None) -> tuple[Counts, tuple[int, int]]:
+def counts_of(X: Any, *, missing: str, mask: Any = None, held_out: Any = None) -> tuple[Counts, tuple[int, int]]:
     """The counts of X, and its shape.
 
-    ``missing`` is "error" or "nan"; entries where ``mask`` is true were not observed.
+    ``missing`` is "error" or "nan"; entries where ``mask`` or ``held_out`` is true are as if they were not observed.
     """
     if missing not in ("error", "nan"):
         raise ValueError(f'missing is {missing!r}: it must be "error" or "nan"')
+    X = _matrix(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"X is {X.ndim}-D with shape {X.shape}: a matrix of samples x features is needed. Reshape your data: "
+            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one sample"
+        )
+    shape = _checked_shape(X.shape)
+    named = (("mask", mask), ("held_out", held_out))
+    places = [places_of(name, given, shape) for name, given in named if given is not None]
+    counts, unseen = (_sparse if is_sparse(X) else _dense)(X, shape, missing, places)
+    if unseen is None:
+        return counts, shape
+    samples, features = np.divmod(unseen, shape[1])
+    starts = np.searchsorted(samples, np.arange(shape[0] + 1))
+    return counts.with_missing(starts.astype(np.int64), features), shape
+
+
+def places_of(name: str, mask: Any, shape: tuple[int, int]) -> Places:
+    """Where a mask is true: sample * features + feature, rising. Compressed masks are not made dense."""
+    if not is_sparse(mask):
+        mask = np.asarray(mask)
+    if mask.shape != shape or mask.dtype != np.bool_:
+        means = "not observed" if name == "mask" else "held out"
+        raise ValueError(
+            f"{name} is {mask.dtype} of shape {mask.shape}: it must be bool of shape {shape}, true where an entry was {means}"
+        )
+    if not is_sparse(mask):
+        return np.flatnonzero(mask).astype(np.int64)
+    pairs = mask.tocoo()
+    true = np.asarray(pairs.data)
+    return np.unique(np.asarray(pairs.row)[true].astype(np.int64) * shape[1] + np.asarray(pairs.col)[true])
+
+
+def values_at(X: Any, places: Places) -> NDArray[np.float64]:
+    """The entries of X at places as `places_of` gives them."""
+    X = _matrix(X)
+    rows, columns = np.divmod(places, X.shape[1])
+    if is_sparse(X):
+        if places.size == 0:
+            return np.empty(0)
+        X = X.tocsr()
+    return np.asarray(X[rows, columns], dtype=np.float64).reshape(-1)
+
+
+def _matrix(X: Any) -> Any:
+    """X as a compressed matrix if it is one, else as an array of numbers."""
     if not is_sparse(X) and hasattr(X, "sparse") and _all_sparse(X):
         X = X.sparse.to_coo()
-    if is_sparse(X):
-        return _sparse(X, missing, mask)
-    return _dense(_array(X), missing, mask)
+    return X if is_sparse(X) else _array(X)
 
 
 def _all_sparse(frame: Any) -> bool:
@@ -40,32 +87,21 @@ def _all_sparse(frame: Any) -> bool:
         return False
 
 
-def _sparse(X: Any, missing: str, mask: Any) -> tuple[Counts, tuple[int, int]]:
-    if X.ndim != 2:
-        raise ValueError(f"X is {X.ndim}-D: a matrix of samples x features is needed. Reshape your data")
-    shape = _checked_shape(X.shape)
+def _sparse(X: Any, shape: tuple[int, int], missing: str, places: list[Places]) -> tuple[Counts, Places | None]:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: counts are real numbers")
     if X.format != "csr":
         X = X.tocsr()
-    unknown = None if mask is None else _mask(mask, shape)
     nan = np.isnan(X.data) if missing == "nan" and X.dtype.kind == "f" else None
-    if nan is not None and nan.any():
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-            nan = np.isnan(X.data)
-        places = np.asarray(X.indices)[nan]
-        starts = np.concatenate([[0], np.cumsum(nan)])[X.indptr]
-        if unknown is not None:
-            unknown = unknown.copy()
-            unknown[np.repeat(np.arange(shape[0]), np.diff(starts)), places] = True
-        counts = _compressed(X, shape, np.where(nan, 0, X.data))
-        if unknown is None:
-            return counts.with_missing(starts.astype(np.int64), places.astype(np.int64)), shape
-    else:
-        counts = _compressed(X, shape, X.data)
-    return (counts if unknown is None else _with_missing(counts, unknown)), shape
+    if nan is None or not nan.any():
+        return _compressed(X, shape, X.data), _union(places)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+        nan = np.isnan(X.data)
+    rows = np.repeat(np.arange(shape[0], dtype=np.int64), np.diff(X.indptr))
+    places = [*places, rows[nan] * shape[1] + np.asarray(X.indices)[nan]]
+    return _compressed(X, shape, np.where(nan, 0, X.data)), _union(places)
 
 
 def _compressed(X: Any, shape: tuple[int, int], values: NDArray[Any]) -> Counts:
@@ -73,21 +109,25 @@ def _compressed(X: Any, shape: tuple[int, int], values: NDArray[Any]) -> Counts:
     return Counts.sparse(shape[1], starts, rows, _numbers(values))
 
 
-def _dense(X: NDArray[Any], missing: str, mask: Any) -> tuple[Counts, tuple[int, int]]:
-    if X.ndim != 2:
-        raise ValueError(
-            f"X is {X.ndim}-D with shape {X.shape}: a matrix of samples x features is needed. Reshape your data: "
-            "X.reshape(-1, 1) if it is one feature, X.reshape(1, -1) if it is one sample"
-        )
-    shape = _checked_shape(X.shape)
-    unknown = None if mask is None else _mask(mask, shape)
+def _dense(
+    X: NDArray[Any], shape: tuple[int, int], missing: str, places: list[Places]
+) -> tuple[Counts, Places | None]:
     if missing == "nan" and X.dtype.kind == "f":
-        nan = np.isnan(X)
-        if nan.any():
-            unknown = nan if unknown is None else unknown | nan
-    if unknown is None:
-        return Counts.dense(X), shape
-    return _with_missing(Counts.dense(np.where(unknown, 0, X)), unknown), shape
+        nan = np.flatnonzero(np.isnan(X)).astype(np.int64)
+        if nan.size > 0:
+            places = [*places, nan]
+    unseen = _union(places)
+    if unseen is not None:
+        X = X.copy(order="C")
+        X.reshape(-1)[unseen] = 0
+    return Counts.dense(X), unseen
+
+
+def _union(places: list[Places]) -> Places | None:
+    """All places, rising; None if none were named."""
+    if len(places) < 2:
+        return places[0] if places else None
+    return np.unique(np.concatenate(places))
 
 
 def _array(X: Any) -> NDArray[Any]:
@@ -119,18 +159,3 @@ def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int]:
     if features == 0:
         raise ValueError(f"Found array with 0 feature(s) (shape=({samples}, {features})) while a minimum of 1 is required.")
     return samples, features
-
-
-def _mask(mask: Any, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    unknown = np.asarray(mask)
-    if unknown.shape != shape or unknown.dtype != np.bool_:
-        raise ValueError(
-            f"mask is {unknown.dtype} of shape {unknown.shape}: it must be bool of shape {shape}, true where an entry "
-            "was not observed"
-        )
-    return unknown
-
-
-def _with_missing(counts: Counts, unknown: NDArray[np.bool_]) -> Counts:
-    starts = np.concatenate([[0], np.cumsum(unknown.sum(axis=1))]).astype(np.int64)
-    return counts.with_missing(starts, np.nonzero(unknown)[1].astype(np.int64))

@@ -10,14 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
     from ._estimator import BetaProcessNMF
 
 __all__ = ["activations", "components", "n_components", "trace"]
 
-# Up to so many features a component is drawn with a bar for each; above, its largest ones by name.
+# Up to so many features a component is drawn with a bar for each, and with the name of each; of more, the largest by name.
 _MOST_BARS = 120
+_MOST_NAMES = 40
 
 _INK = "#2f5d8a"
 _FAINT = "#b8c4d0"
@@ -39,7 +41,7 @@ def components(
     ----------
     model : a fitted BetaProcessNMF
     image_shape : (rows, columns), optional
-        The features are the pixels of an image of this shape.
+        The features are the pixels of an image of this shape. Every component has colours of its own.
     positions : array of shape (n_features,), optional
         The features are points of an axis, frequencies for example: components are drawn as curves over it.
     names : sequence of str, optional
@@ -57,6 +59,9 @@ def components(
     """
     weights = _fitted(model)
     number = min(len(weights), limit)
+    if number < 1:
+        why = f"limit is {limit}" if len(weights) > 0 else "the model has no component"
+        raise ValueError(f"there is nothing to draw: {why}")
     if image_shape is not None and image_shape[0] * image_shape[1] != weights.shape[1]:
         raise ValueError(f"image_shape is {image_shape}: its pixels must be the {weights.shape[1]} features")
     if names is None:
@@ -69,7 +74,7 @@ def components(
     elif by_name:
         wide, size = min(number, 4), (2.9, 0.5 + 0.19 * top)
     else:
-        wide, size = min(number, 2), (5.0, 1.3)
+        wide, size = min(number, 2), (5.0, 1.8 if names is not None and positions is None else 1.3)
     axes = _grid(number, wide, size, figure)
     for k, axis in enumerate(axes):
         axis.set_title(f"{k + 1}: {100 * model.share_[k]:.1f} %", fontsize=9, loc="left")
@@ -89,11 +94,13 @@ def components(
             axis.set_xticks([])
             _plain(axis)
         else:
-            axis.bar(np.arange(len(row)), row, width=1.0, color=_INK)
-            if names is not None and len(row) <= 40:
-                axis.set_xticks(np.arange(len(row)), [str(name) for name in names], rotation=90, fontsize=7)
+            axis.bar(np.arange(len(row)), row, width=0.9, color=_INK)
             _plain(axis)
-    return _done(axes, "components", len(weights) - number)
+            if names is not None and len(row) <= _MOST_NAMES:
+                axis.set_xticks(np.arange(len(row)), [str(name) for name in names], rotation=90, fontsize=7)
+            elif names is not None:
+                _name_the_largest(axis, row, names)
+    return _done(axes, len(weights) - number)
 
 
 def activations(
@@ -112,38 +119,45 @@ def activations(
     H : array of shape (n_samples, n_components), optional
         Activations as `transform` gives them. None: those of the fit.
     positions : array of shape (n_samples,), optional
-        Where the samples stand, times for example.
+        Where the samples stand, at equal distances: times for example.
     order : array of shape (n_samples,), optional
         The samples are drawn in the order ``np.argsort(order)``, labels for example.
     figure : matplotlib Figure, optional
         Where to draw. None: a new one.
     """
     weights = _fitted(model)
+    if len(weights) == 0:
+        raise ValueError("there is nothing to draw: the model has no component")
     given = np.asarray(model.activations_ if H is None else H, dtype=float)
     if given.ndim != 2 or given.shape[1] != len(weights):
         raise ValueError(f"H has shape {given.shape}: (n_samples, {len(weights)}) is needed")
     # Expected counts: W has a scale of its own in every component.
     counts = given * weights.sum(axis=1)
     if order is not None:
+        if positions is not None:
+            raise ValueError("positions and order both say where samples stand: give one of them")
         counts = counts[np.argsort(np.asarray(order), kind="stable")]
     (axis,) = _grid(1, 1, (8.0, max(1.6, 0.8 + 0.22 * len(weights))), figure)
-    extent = None
-    if positions is not None and len(counts) > 0:
+    first, last, half = 1.0, float(len(counts)), 0.5
+    if positions is not None:
         points = np.asarray(positions, dtype=float)
-        extent = (float(points[0]), float(points[-1]), len(weights) + 0.5, 0.5)
-    else:
-        extent = (0.5, len(counts) + 0.5, len(weights) + 0.5, 0.5)
+        if points.shape != (len(counts),):
+            raise ValueError(f"positions has shape {points.shape}: ({len(counts)},) is needed, one for each sample")
+        first, last = float(points[0]), float(points[-1])
+        half = (last - first) / (2 * max(len(counts) - 1, 1)) or 0.5
+    extent = (first - half, last + half, len(weights) + 0.5, 0.5)
     image = axis.imshow(
         np.sqrt(counts.T), aspect="auto", cmap="magma", interpolation="nearest", extent=extent
     )
     axis.set_ylabel("component")
     axis.set_xlabel("position" if positions is not None else "sample")
-    axis.yaxis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis.yaxis)
     bar = axis.figure.colorbar(image, ax=axis, pad=0.01)
     ticks = np.linspace(0.0, float(np.sqrt(counts.max(initial=0.0))), 4)
-    bar.set_ticks(list(ticks), labels=[f"{tick**2:.3g}" for tick in ticks])
+    digits = 0 if ticks[-1] > 5 else 2
+    bar.set_ticks(list(ticks), labels=[f"{tick**2:,.{digits}f}" for tick in ticks])
     bar.set_label("expected counts")
-    return _done([axis], "activations", 0)
+    return _done([axis])
 
 
 def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
@@ -155,12 +169,12 @@ def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
     colours = [_INK if least <= number <= most else _FAINT for number in numbers]
     axis.bar(numbers, [model.n_components_pmf_[number] for number in numbers], color=colours)
     middle = model.n_components_
-    axis.set_xlim(min([*numbers, middle - 2]) - 0.6, max([*numbers, middle + 2]) + 0.6)
+    _plain(axis)
+    axis.set_xlim(min([*numbers, middle - 2]) - 0.8, max([*numbers, middle + 2]) + 0.8)
     axis.set_ylim(0, 1)
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    _whole_numbers(axis.xaxis)
     axis.set_xlabel("number of components")
     axis.set_ylabel("probability")
-    _plain(axis)
     return axis
 
 
@@ -177,9 +191,10 @@ def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
             axis.plot(x[burn_in:], y[burn_in:], linewidth=1.2)
         axis.set_ylabel(label)
         _plain(axis)
-    axes[1].yaxis.get_major_locator().set_params(integer=True)
+    axes[1].set_ylim(columns["active"].min() - 1.2, columns["active"].max() + 1.2)
+    _whole_numbers(axes[1].yaxis)
     axes[1].set_xlabel("iteration")
-    return _done(axes, "trace", 0)
+    return _done(axes)
 
 
 def _fitted(model: BetaProcessNMF) -> NDArray[np.float64]:
@@ -204,16 +219,31 @@ def _grid(number: int, wide: int, size: tuple[float, float], figure: Figure | No
     return flat[:number]
 
 
+def _name_the_largest(axis: Axes, row: NDArray[np.float64], names: Sequence[object]) -> None:
+    """Writes the names of up to four of the largest bars over them, as far as there is room between them."""
+    named: list[int] = []
+    for f in np.argsort(-row, kind="stable")[:8]:
+        if len(named) < 4 and all(abs(f - other) > 0.13 * len(row) for other in named):
+            named.append(int(f))
+            side = "left" if f < 0.05 * len(row) else "right" if f > 0.95 * len(row) else "center"
+            axis.annotate(str(names[f]), (float(f), float(row[f])), ha=side, va="bottom", fontsize=7)
+    axis.margins(y=0.18)
+
+
+def _whole_numbers(axis: Axis) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+
+
 def _plain(axis: Axes) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.tick_params(labelsize=8)
     axis.margins(x=0.01)
 
 
-def _done(axes: list[Axes], what: str, left_out: int) -> Figure:
-    if not axes:
-        raise ValueError(f"there are no {what} to draw: the model has no component")
-    figure: Any = axes[0].figure
+def _done(axes: list[Axes], left_out: int = 0) -> Figure:
+    figure: Figure = axes[0].figure  # type: ignore[assignment, unused-ignore]
     if left_out > 0:
         figure.supxlabel(f"{left_out} smaller components are not shown", fontsize=9)
-    return figure  # type: ignore[no-any-return]
+    return figure
