@@ -163,12 +163,7 @@ fn unknown_codec(path: &Path, reader: &dyn FormatReader) -> Error {
     Fault::UnknownCodec { format: reader.format_info().short_name.to_owned() }.of(path)
 }
 
-fn decode(
-    path: &Path,
-    reader: &mut dyn FormatReader,
-    channel: Channel,
-    most: u64,
-) -> Result<Sound, Error> {
+fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel, most: u64) -> Result<Sound, Error> {
     let (track, codec) = audio_of(path, reader)?;
     let too_long = |samples: u64| Fault::TooLong { samples, most }.of(path);
     if let Some(promised) = track.num_frames.filter(|&promised| promised > most) {

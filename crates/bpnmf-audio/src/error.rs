@@ -130,7 +130,9 @@ pub enum Fault {
         found: u64,
     },
     /// There is more of it than memory for it.
-    #[error("it has at least {samples} samples a channel, and there is memory for {most}: cut it into pieces")]
+    #[error(
+        "it has at least {samples} samples a channel, and there is memory for {most}: cut it into pieces"
+    )]
     TooLong {
         /// Samples a channel by the header, or those so far.
         samples: u64,

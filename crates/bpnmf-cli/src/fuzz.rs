@@ -4,7 +4,7 @@ use crate::args::{Cli, Command};
 use crate::checkpoint;
 use crate::fit::config::Config;
 use crate::separate::groups::Groups;
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use std::path::Path;
 
 /// A groups.json; whether it was read.
@@ -33,4 +33,17 @@ pub fn arguments(words: &[String]) -> bool {
         Err(_) => return false,
     };
     Config::check(&model).is_ok()
+}
+
+/// Every flag, and every value that a flag has a list of.
+pub fn words() -> Vec<String> {
+    let mut words = Vec::new();
+    for command in Cli::command().get_subcommands() {
+        for argument in command.get_arguments() {
+            words.extend(argument.get_long().map(|name| format!("--{name}")));
+            words.extend(argument.get_possible_values().iter().map(|value| value.get_name().to_owned()));
+        }
+    }
+    words.retain(|word| word != "--help" && word != "--version" && word != "--threads");
+    words
 }

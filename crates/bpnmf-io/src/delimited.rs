@@ -70,8 +70,16 @@ pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan, room: Room) -> Re
         return Err(bpnmf::Error::Empty { features: 0, observations: 0 }.into());
     };
     let first: Vec<String> = first.into_iter().map(Cow::into_owned).collect();
-    let mut grid =
-        Grid { first_line, width: first.len(), first, lead: Vec::new(), values: Vec::new(), named: 0, nan, room };
+    let mut grid = Grid {
+        first_line,
+        width: first.len(),
+        first,
+        lead: Vec::new(),
+        values: Vec::new(),
+        named: 0,
+        nan,
+        room,
+    };
     while let Some((line, cells)) = records.next()? {
         let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
         grid.push(&cells, line)?;

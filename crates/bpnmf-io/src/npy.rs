@@ -27,12 +27,7 @@ struct Header {
 }
 
 /// Reads a two-dimensional array of `size` bytes, header included.
-pub(crate) fn read_matrix(
-    reader: &mut dyn Read,
-    size: u64,
-    nan: Nan,
-    room: Room,
-) -> Result<Counts, Fault> {
+pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan, room: Room) -> Result<Counts, Fault> {
     let header = Header::read(reader, size)?;
     header.dtype.require_number()?;
     let &[features, observations] = header.shape.as_slice() else {

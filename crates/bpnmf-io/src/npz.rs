@@ -113,13 +113,7 @@ impl<R: Read + Seek> Archive<R> {
     }
 
     /// As [`Archive::indices`], kept small: there is one for every entry of the matrix.
-    fn lines(
-        &mut self,
-        name: &str,
-        limit: usize,
-        expected: usize,
-        room: Room,
-    ) -> Result<Vec<u32>, Fault> {
+    fn lines(&mut self, name: &str, limit: usize, expected: usize, room: Room) -> Result<Vec<u32>, Fault> {
         let indices = self.indices(name, limit, room)?;
         if indices.len() != expected {
             return Err(
