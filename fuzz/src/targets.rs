@@ -80,22 +80,23 @@ pub fn targets() -> Vec<Target> {
         standings.iter().map(|standing| bpnmf_cli::fuzz::checkpoint_of(standing)).collect();
     let words = bpnmf_cli::fuzz::words();
     vec![
-        plain("npy", 200, seeds::npy(), matrix("x.npy")),
+        plain("npy", 220, seeds::npy(), matrix("x.npy")),
         plain("npz", 100, seeds::npz(), matrix("x.npz")),
         packed("npz, an array", 60, seeds::npy(), zipped, matrix("x.npz")),
-        plain("csv", 140, seeds::tables(), matrix("x.csv")),
+        plain("csv", 120, seeds::tables(), matrix("x.csv")),
         plain("tsv", 20, seeds::tables(), matrix("x.tsv")),
         plain("txt", 40, seeds::tables(), matrix("x.txt")),
         packed("csv.gz", 20, seeds::tables(), gzipped, matrix("x.csv.gz")),
         plain("mtx", 120, seeds::mtx(), matrix("x.mtx")),
         plain("mtx.gz", 40, seeds::mtx_gz(), matrix("x.mtx.gz")),
         packed("mtx.gz, its text", 20, seeds::mtx(), gzipped, matrix("x.mtx.gz")),
-        plain("wav", 15, seeds::wav(), sound()),
-        plain("aiff", 5, seeds::aiff(), sound()),
-        plain("flac", 5, seeds::flac(), sound()),
-        plain("mp3", 5, seeds::mp3(), sound()),
-        plain("ogg", 5, seeds::ogg(), sound()),
-        plain("checkpoint", 90, standings, Box::new(|bytes| bpnmf::Checkpoint::read(bytes).is_ok())),
+        plain("wav", 25, seeds::wav(), sound()),
+        plain("aiff", 15, seeds::aiff(), sound()),
+        plain("flac", 20, seeds::flac(), sound()),
+        plain("mp3", 15, seeds::mp3(), sound()),
+        plain("ogg", 10, seeds::ogg(), sound()),
+        packed("ogg, mended", 15, seeds::ogg(), pages_mended, sound()),
+        plain("checkpoint", 80, standings, Box::new(|bytes| bpnmf::Checkpoint::read(bytes).is_ok())),
         plain(
             "checkpoint, its file",
             15,
@@ -108,10 +109,10 @@ pub fn targets() -> Vec<Target> {
             checkpoints,
             Box::new(|bytes| bpnmf_cli::fuzz::checkpoint(bytes, true)),
         ),
-        plain("groups.json", 68, seeds::groups(), Box::new(bpnmf_cli::fuzz::groups)),
+        plain("groups.json", 55, seeds::groups(), Box::new(bpnmf_cli::fuzz::groups)),
         Target {
             name: "command line",
-            share: 2,
+            share: 5,
             make: Box::new(move |script| command_line(&words, script)),
             read: Box::new(|bytes| {
                 let text = String::from_utf8_lossy(bytes);
@@ -165,6 +166,29 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
     let mut out = GzEncoder::new(Vec::new(), Compression::fast());
     out.write_all(bytes).expect("memory takes it");
     out.finish().expect("memory takes it")
+}
+
+/// The pages of an ogg file with the checksums that belong to them.
+fn pages_mended(bytes: &[u8]) -> Vec<u8> {
+    const CHECKSUM: std::ops::Range<usize> = 22..26;
+    let mut bytes = bytes.to_vec();
+    let mut at = 0;
+    while let Some(start) = bytes[at..].windows(4).position(|four| four == b"OggS").map(|found| at + found) {
+        let segments = bytes.get(start + 26).map_or(0, |&segments| usize::from(segments));
+        let Some(table) = bytes.get(start + 27..start + 27 + segments) else { break };
+        let length = 27 + segments + table.iter().map(|&length| usize::from(length)).sum::<usize>();
+        let end = bytes.len().min(start + length);
+        let page = &mut bytes[start..end];
+        page[CHECKSUM].fill(0);
+        let sum = page.iter().fold(0u32, |sum, &byte| {
+            (0..8).fold(sum ^ u32::from(byte) << 24, |sum, _| {
+                sum << 1 ^ if sum >> 31 == 1 { 0x04c1_1db7 } else { 0 }
+            })
+        });
+        page[CHECKSUM].copy_from_slice(&sum.to_le_bytes());
+        at = end;
+    }
+    bytes
 }
 
 /// An archive whose checksums are right.
