@@ -25,11 +25,23 @@ use checkpoint::Start;
 use clap::Parser;
 use failure::Failure;
 use std::env;
+use std::panic;
 use std::process::ExitCode;
 
 /// The program.
 pub fn main() -> ExitCode {
+    hide_caught_panics();
     run(Cli::parse()).unwrap_or_else(|failure| failure.report())
+}
+
+/// Where the decoder of recordings panics the reader says what is wrong: nobody else needs to.
+fn hide_caught_panics() {
+    let tell = panic::take_hook();
+    panic::set_hook(Box::new(move |what| {
+        if !what.location().is_some_and(|place| place.file().contains("symphonia")) {
+            tell(what);
+        }
+    }));
 }
 
 fn run(cli: Cli) -> Result<ExitCode, Failure> {

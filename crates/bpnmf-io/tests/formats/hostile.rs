@@ -99,3 +99,17 @@ fn a_quote_that_is_never_closed_is_not_looked_for_again_and_again() {
     let lines = gzipped(std::iter::once("\"".to_owned()).chain((0..900).map(|_| "a".repeat(200_000) + "\n")));
     assert_eq!(told("quote.csv.gz", &lines), "quote.csv.gz: line 1 opens a quote that is never closed");
 }
+
+/// Found by fuzzing: the bits of such a string are more than a number holds.
+#[test]
+fn a_string_of_any_length_has_a_type() {
+    for descr in ["<U1844674407370955161", "|S18446744073709551615", "|S9223372036854775808"] {
+        let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': (1, 2), }}");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        bytes.extend([0; 8]);
+        let text = told("string.npy", &bytes);
+        assert!(text.ends_with(" 8 are there: the file is incomplete or its header is wrong"), "{text}");
+    }
+}
