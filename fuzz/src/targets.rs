@@ -41,14 +41,17 @@ const WORDS: [&str; 22] = [
     "../x",
 ];
 
+type Maker = Box<dyn Fn(&mut Script<'_>) -> Vec<u8>>;
+type Reader = Box<dyn Fn(&[u8]) -> bool>;
+
 /// A reader, and files that it reads.
 pub struct Target {
     /// The name of the format.
     pub name: &'static str,
     /// Of a thousand executions so many are its.
     pub share: u32,
-    make: Box<dyn Fn(&mut Script<'_>) -> Vec<u8>>,
-    read: Box<dyn Fn(&[u8]) -> bool>,
+    make: Maker,
+    read: Reader,
 }
 
 impl Target {
@@ -65,16 +68,18 @@ impl Target {
 
 /// All of them.
 pub fn targets() -> Vec<Target> {
-    let plain = |name, share, seeds: Vec<Vec<u8>>, read: Box<dyn Fn(&[u8]) -> bool>| Target {
+    let plain = |name, share, seeds: Vec<Vec<u8>>, read: Reader| Target {
         name,
         share,
         make: Box::new(move |script| damaged(&seeds, script)),
         read,
     };
-    let packed =
-        |name, share, seeds: Vec<Vec<u8>>, pack: fn(&[u8]) -> Vec<u8>, read: Box<dyn Fn(&[u8]) -> bool>| {
-            Target { name, share, make: Box::new(move |script| pack(&damaged(&seeds, script))), read }
-        };
+    let packed = |name, share, seeds: Vec<Vec<u8>>, pack: fn(&[u8]) -> Vec<u8>, read: Reader| Target {
+        name,
+        share,
+        make: Box::new(move |script| pack(&damaged(&seeds, script))),
+        read,
+    };
     let standings = seeds::standings();
     let checkpoints: Vec<Vec<u8>> =
         standings.iter().map(|standing| bpnmf_cli::fuzz::checkpoint_of(standing)).collect();
@@ -123,7 +128,7 @@ pub fn targets() -> Vec<Target> {
 }
 
 /// Reads a matrix as the name says, in one of four ways.
-fn matrix(name: &'static str) -> Box<dyn Fn(&[u8]) -> bool> {
+fn matrix(name: &'static str) -> Reader {
     Box::new(move |bytes| {
         let mut options = ReadOptions::default();
         let way = bytes.len() % 4;
@@ -149,7 +154,7 @@ fn matrix(name: &'static str) -> Box<dyn Fn(&[u8]) -> bool> {
     })
 }
 
-fn sound() -> Box<dyn Fn(&[u8]) -> bool> {
+fn sound() -> Reader {
     Box::new(|bytes| {
         let channel = if bytes.len() % 4 == 0 { Channel::One(2) } else { Channel::Mean };
         let sound = bpnmf_audio::read_bytes(Path::new("sound"), bytes, channel, SAMPLES);

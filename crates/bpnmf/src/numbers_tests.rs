@@ -45,33 +45,35 @@ fn awkward(number: u64) -> (String, Counts) {
 }
 
 fn check(about: &str, fit: &Fit) {
-    let finite = |name: &str, values: &mut dyn Iterator<Item = f64>| {
-        assert!(values.all(f64::is_finite), "{about}: {name} is not finite");
+    let finite = |name: &str, values: &[f64]| {
+        assert!(values.iter().all(|value| value.is_finite()), "{about}: {name} is not finite");
     };
-    let shares = |name: &str, values: &mut dyn Iterator<Item = f64>| {
-        let wrong = values.find(|value| !(0.0..=1.0 + 1e-6).contains(value));
+    let shares = |name: &str, values: &[f64]| {
+        let wrong = values.iter().find(|value| !(0.0..=1.0 + 1e-6).contains(*value));
         assert!(wrong.is_none(), "{about}: {name} is {wrong:?}");
     };
+    let double = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect::<Vec<f64>>();
     for row in &fit.trace {
-        finite("the log joint", &mut [row.log_joint, row.log_likelihood].into_iter());
-        finite("the activation", &mut [row.activation].into_iter().chain(row.reconstruction));
+        finite("the log joint", &[row.log_joint, row.log_likelihood]);
+        finite("the activation", &[row.activation]);
+        finite("the reconstruction", &row.reconstruction);
         assert!(row.activation >= 0.0, "{about}");
     }
     let posterior = &fit.posterior;
     let positive = |values: &[f32]| values.iter().all(|&value| value >= 0.0);
     assert!(positive(&posterior.dictionary) && positive(&posterior.activations), "{about}");
-    finite("W", &mut posterior.dictionary.iter().map(|&w| f64::from(w)));
-    finite("H", &mut posterior.activations.iter().map(|&h| f64::from(h)));
-    shares("a probability of S", &mut posterior.inclusion.iter().map(|&s| f64::from(s)));
-    shares("pi", &mut posterior.pi.iter().copied());
-    shares("a share", &mut posterior.share.iter().copied());
-    finite("the usage", &mut posterior.usage.iter().copied());
+    finite("W", &double(&posterior.dictionary));
+    finite("H", &double(&posterior.activations));
+    shares("a probability of S", &double(&posterior.inclusion));
+    shares("pi", &posterior.pi);
+    shares("a share", &posterior.share);
+    finite("the usage", &posterior.usage);
     assert!(posterior.usage.iter().all(|usage| *usage <= posterior.observations as f64 + 1e-6), "{about}");
-    finite("the evidence", &mut posterior.evidence.iter().flatten().copied());
-    finite("the mean log likelihood", &mut [posterior.log_likelihood].into_iter());
+    finite("the evidence", posterior.evidence.as_deref().unwrap_or_default());
+    finite("the mean log likelihood", &[posterior.log_likelihood]);
     if let Some(discovery) = &fit.discovery {
         let Prior { a, b, c, d, a0, b0, .. } = discovery.prior.get();
-        finite("the learned prior", &mut [a, b, c, d, a0, b0, discovery.coarsening].into_iter());
+        finite("the learned prior", &[a, b, c, d, a0, b0, discovery.coarsening]);
     }
 }
 

@@ -103,47 +103,42 @@ fn write_files(bench: &Bench) {
     let cut = packed.len() - 9;
     let header = array("<f8", "(1000000, 1000000)");
     let overflow = array("<f8", "(18446744073709551615, 18446744073709551615)");
-    let files: [(&str, &[u8]); 36] = [
-        ("empty.csv", b""),
-        ("sheet.xlsx", b"anything"),
-        ("text.npy", b"1,2\n3,4\n5,6\n"),
-        ("cut.npy", &npy(&array("<f8", "(2, 2)"), &[0; 20])),
-        ("claim.npy", &npy(&header, b"")),
-        ("overflow.npy", &npy(&overflow, b"")),
-        ("object.npy", &npy(&array("|O", "(2, 2)"), &[0; 32])),
-        ("none.npy", &npy(&array("<f8", "(0, 3)"), b"")),
-        ("negative.csv", b"1,2\n3,-4\n"),
-        ("infinite.csv", b"1,2\n3,inf\n"),
-        ("nan.csv", b"1,2\n3,nan\n"),
-        ("large.csv", b"1,2\n3,1e16\n"),
-        ("fractions.csv", b"1,2\n3,0.5\n"),
-        ("text.npz", b"1,2\n3,4\n5,6\n"),
-        ("ragged.csv", b"1,2,3\n4,5\n"),
-        ("word.csv", b"1,2,3\n4,five,6\n"),
-        ("cell.csv", b"1,2,3\n4,,6\n"),
-        ("quote.csv", b"\"a,b\n1,2\n"),
-        ("latin.csv", b"caf\xe9,b\n1,2\n"),
-        ("header.csv", b"a,b,c\n"),
-        ("text.csv.gz", table),
-        ("cut.csv.gz", &packed[..cut]),
-        ("blank.csv.gz", &gzipped(&vec![b'\n'; 70_000_000])),
-        ("text.mtx", b"1 2 3\n"),
-        ("promise.mtx", format!("{market}2 3 1000000000000\n1 1 1\n").as_bytes()),
-        ("more.mtx", format!("{market}2 3 1\n1 1 1\n2 2 2\n").as_bytes()),
-        ("outside.mtx", format!("{market}2 3 1\n3 1 1\n").as_bytes()),
-        ("hollow.mtx", format!("{market}4000000000 4 1\n1 1 1\n").as_bytes()),
-        ("text.wav", b"once upon a time there was no sound at all"),
-        ("cut.wav", &mix[..mix.len() / 2]),
-        ("nan.wav", &nan),
-        ("claim.flac", &flac),
-        ("empty.json", b"{}"),
-        ("deep.json", "[".repeat(10_000).as_bytes()),
-        ("huge.json", format!("{{\"a\": [0{}]}}", " ".repeat(2_000_000)).as_bytes()),
-        ("path.json", b"{\"../a\": [0]}"),
-    ];
-    for (name, bytes) in files {
-        bench.write(name, bytes);
-    }
+    bench.write("empty.csv", b"");
+    bench.write("sheet.xlsx", b"anything");
+    bench.write("text.npy", b"1,2\n3,4\n5,6\n");
+    bench.write("cut.npy", npy(&array("<f8", "(2, 2)"), &[0; 20]));
+    bench.write("claim.npy", npy(&header, b""));
+    bench.write("overflow.npy", npy(&overflow, b""));
+    bench.write("object.npy", npy(&array("|O", "(2, 2)"), &[0; 32]));
+    bench.write("none.npy", npy(&array("<f8", "(0, 3)"), b""));
+    bench.write("negative.csv", b"1,2\n3,-4\n");
+    bench.write("infinite.csv", b"1,2\n3,inf\n");
+    bench.write("nan.csv", b"1,2\n3,nan\n");
+    bench.write("large.csv", b"1,2\n3,1e16\n");
+    bench.write("fractions.csv", b"1,2\n3,0.5\n");
+    bench.write("text.npz", b"1,2\n3,4\n5,6\n");
+    bench.write("ragged.csv", b"1,2,3\n4,5\n");
+    bench.write("word.csv", b"1,2,3\n4,five,6\n");
+    bench.write("cell.csv", b"1,2,3\n4,,6\n");
+    bench.write("quote.csv", b"\"a,b\n1,2\n");
+    bench.write("latin.csv", b"caf\xe9,b\n1,2\n");
+    bench.write("header.csv", b"a,b,c\n");
+    bench.write("text.csv.gz", table);
+    bench.write("cut.csv.gz", &packed[..cut]);
+    bench.write("blank.csv.gz", gzipped(&vec![b'\n'; 70_000_000]));
+    bench.write("text.mtx", b"1 2 3\n");
+    bench.write("promise.mtx", format!("{market}2 3 1000000000000\n1 1 1\n"));
+    bench.write("more.mtx", format!("{market}2 3 1\n1 1 1\n2 2 2\n"));
+    bench.write("outside.mtx", format!("{market}2 3 1\n3 1 1\n"));
+    bench.write("hollow.mtx", format!("{market}4000000000 4 1\n1 1 1\n"));
+    bench.write("text.wav", b"once upon a time there was no sound at all");
+    bench.write("cut.wav", &mix[..mix.len() / 2]);
+    bench.write("nan.wav", nan);
+    bench.write("claim.flac", flac);
+    bench.write("empty.json", b"{}");
+    bench.write("deep.json", "[".repeat(10_000));
+    bench.write("huge.json", format!("{{\"a\": [0{}]}}", " ".repeat(2_000_000)));
+    bench.write("path.json", b"{\"../a\": [0]}");
     for (folder, bytes) in [
         ("damaged", &[b'x'; 100][..]),
         ("claim", b"BPNMFCKP\x01\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\0\0\0\0\0\0\0\0"),
