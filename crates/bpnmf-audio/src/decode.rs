@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use symphonia::core::audio::GenericAudioBufferRef;
@@ -44,22 +45,48 @@ const MP3_SLACK: u64 = 2 * 1152;
 /// # Ok::<(), bpnmf_audio::Error>(())
 /// ```
 pub fn read(path: &Path, channel: Channel) -> Result<Sound, Error> {
+    read_within(path, channel, u64::MAX)
+}
+
+/// As [`read`], but a recording of more than `most` samples a channel is refused: by its header where that says how many
+/// there are, else as soon as there are more. A few bytes can stand for hours of silence.
+pub fn read_within(path: &Path, channel: Channel, most: u64) -> Result<Sound, Error> {
     check(path)?;
-    // Damage that the decoding library did not think of makes it panic: that is no reason to take the program down.
-    std::panic::catch_unwind(|| read_known(path, channel)).unwrap_or_else(|_| {
+    let open = || Ok(Box::new(open(path)?) as Box<dyn MediaSource>);
+    guarded(path, || read_known(path, open, channel, most))
+}
+
+/// As [`read_within`], from bytes that are in memory: for tests.
+#[doc(hidden)]
+pub fn read_bytes(path: &Path, bytes: &[u8], channel: Channel, most: u64) -> Result<Sound, Error> {
+    if bytes.is_empty() {
+        return Err(Fault::NoBytes.of(path));
+    }
+    let open = || Ok(Box::new(io::Cursor::new(bytes.to_vec())) as Box<dyn MediaSource>);
+    guarded(path, || read_known(path, open, channel, most))
+}
+
+/// Damage that the decoding library did not think of makes it panic: that is no reason to take the program down.
+fn guarded(path: &Path, read: impl FnOnce() -> Result<Sound, Error>) -> Result<Sound, Error> {
+    std::panic::catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let reason = "the decoder gave up".to_owned();
         Err(Fault::Damaged { sample: 0, reason }.of(path))
     })
 }
 
-fn read_known(path: &Path, channel: Channel) -> Result<Sound, Error> {
-    let mut reader = probe(path, Box::new(open(path)?))?;
+fn read_known(
+    path: &Path,
+    open: impl Fn() -> Result<Box<dyn MediaSource>, Error>,
+    channel: Channel,
+    most: u64,
+) -> Result<Sound, Error> {
+    let mut reader = probe(path, &open, open()?)?;
     if audio_of(path, reader.as_ref())?.1.codec == CODEC_ID_MP3 {
         // With a file that can seek, the length of an mp3 without a header of its own is guessed, and its end cut off
         // where the guess is short.
-        reader = probe(path, Box::new(ReadOnlySource::new(open(path)?)))?;
+        reader = probe(path, &open, Box::new(ReadOnlySource::new(open()?)))?;
     }
-    decode(path, reader.as_mut(), channel)
+    decode(path, reader.as_mut(), channel, most)
 }
 
 /// Whether there is something to open.
@@ -88,12 +115,16 @@ fn unreadable(path: &Path, source: io::Error) -> Error {
 }
 
 /// Finds out what format a file has and reads its header.
-fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatReader>, Error> {
+fn probe(
+    path: &Path,
+    open: impl Fn() -> Result<Box<dyn MediaSource>, Error>,
+    source: Box<dyn MediaSource>,
+) -> Result<Box<dyn FormatReader>, Error> {
     let stream = MediaSourceStream::new(source, Default::default());
     let (format, meta) = (FormatOptions::default(), MetadataOptions::default());
     symphonia::default::get_probe().probe(&Hint::new(), stream, format, meta).map_err(|error| match error {
         Decoder::IoError(source) if source.kind() != io::ErrorKind::UnexpectedEof => unreadable(path, source),
-        Decoder::IoError(_) if begins_well(path) => Fault::BrokenOff { found: 0 }.of(path),
+        Decoder::IoError(_) if begins_well(open()) => Fault::BrokenOff { found: 0 }.of(path),
         Decoder::IoError(_) => Fault::UnknownFormat.of(path),
         // Only its words tell who gave up: the search for a format, or the reader of the one that was found.
         Decoder::Unsupported(text) if text.starts_with("core") => Fault::UnknownFormat.of(path),
@@ -106,11 +137,11 @@ fn probe(path: &Path, source: Box<dyn MediaSource>) -> Result<Box<dyn FormatRead
 }
 
 /// Whether the first bytes are those of a format with such bytes: mp3 has none.
-fn begins_well(path: &Path) -> bool {
+fn begins_well(source: Result<Box<dyn MediaSource>, Error>) -> bool {
     let mut start = [0; 12];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    let read = source.map(|mut source| source.read(&mut start));
     let (form, kind) = (&start[..4], &start[8..]);
-    read.is_ok()
+    matches!(read, Ok(Ok(_)))
         && match form {
             b"fLaC" | b"OggS" => true,
             b"RIFF" => kind == b"WAVE",
@@ -132,8 +163,12 @@ fn unknown_codec(path: &Path, reader: &dyn FormatReader) -> Error {
     Fault::UnknownCodec { format: reader.format_info().short_name.to_owned() }.of(path)
 }
 
-fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel) -> Result<Sound, Error> {
+fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel, most: u64) -> Result<Sound, Error> {
     let (track, codec) = audio_of(path, reader)?;
+    let too_long = |samples: u64| Fault::TooLong { samples, most }.of(path);
+    if let Some(promised) = track.num_frames.filter(|&promised| promised > most) {
+        return Err(too_long(promised));
+    }
     // Only flac carries a checksum of all samples.
     let options = AudioDecoderOptions::default().verify(codec.codec == CODEC_ID_FLAC);
     let mut decoder = symphonia::default::get_codecs().make_audio_decoder(&codec, &options).map_err(
@@ -173,6 +208,10 @@ fn decode(path: &Path, reader: &mut dyn FormatReader, channel: Channel) -> Resul
         }
         let decoded = decoder.decode(&packet).map_err(damaged)?;
         mixer.add(&decoded).map_err(|fault| fault.of(path))?;
+        let found = mixer.samples.len() as u64;
+        if found > most {
+            return Err(too_long(found));
+        }
     }
     let found = mixer.samples.len() as u64;
     let slack = if codec.codec == CODEC_ID_MP3 && track.delay.is_none() { MP3_SLACK } else { 0 };

@@ -129,6 +129,16 @@ pub enum Fault {
         /// Samples a channel that are there.
         found: u64,
     },
+    /// There is more of it than memory for it.
+    #[error(
+        "it has at least {samples} samples a channel, and there is memory for {most}: cut it into pieces"
+    )]
+    TooLong {
+        /// Samples a channel by the header, or those so far.
+        samples: u64,
+        /// The most there may be.
+        most: u64,
+    },
     /// The file ends in the middle, and nowhere says how long it was meant to be.
     #[error("it breaks off after {found} samples a channel: was it copied to the end?")]
     BrokenOff {

@@ -19,7 +19,9 @@ pub mod wav;
 mod wiener;
 
 pub use bss_eval::{BssEval, Doubt, Scores, Unscorable, bss_eval};
-pub use decode::{Channel, read};
+#[doc(hidden)]
+pub use decode::read_bytes;
+pub use decode::{Channel, read, read_within};
 pub use error::{Error, Fault};
 pub use grouping::group;
 pub use levels::{Levels, to_counts, to_units};

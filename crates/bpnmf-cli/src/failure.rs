@@ -36,7 +36,9 @@ impl Failure {
 
     /// An input file that cannot be used.
     pub(crate) fn reading(error: bpnmf_io::Error) -> Self {
-        Self::Request(error.to_string().replace("say that entries are missing", "use --missing"))
+        let sentence = error.to_string().replace("say that entries are missing", "use --missing");
+        let memory = matches!(error.fault, bpnmf_io::Fault::Memory { .. });
+        Self::Request(sentence + if memory { ": use --force to try it" } else { "" })
     }
 
     /// An output file that cannot be written.

@@ -4,6 +4,7 @@ mod page;
 
 use crate::args::ScoreArgs;
 use crate::failure::Failure;
+use crate::separate::samples_in_memory;
 use crate::{fit, progress, text};
 use bpnmf_audio::{BssEval, Channel, Doubt, Error, Scores, Sound, Unscorable};
 use page::Page;
@@ -60,7 +61,7 @@ fn evaluate(references: &[PathBuf], estimates: &[PathBuf], options: &BssEval) ->
     let mut sounds: Vec<Vec<f64>> = Vec::new();
     let mut rate = None;
     for path in &paths {
-        let sound = bpnmf_audio::read(path, Channel::Mean).map_err(failure)?;
+        let sound = bpnmf_audio::read_within(path, Channel::Mean, samples_in_memory()).map_err(failure)?;
         let length = sounds.first().map_or(sound.samples.len(), Vec::len);
         check_shape(path, &sound, paths[0], length, *rate.get_or_insert(sound.rate))?;
         sounds.push(sound.samples.into_iter().map(f64::from).collect());

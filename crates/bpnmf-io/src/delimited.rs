@@ -7,11 +7,15 @@ use std::io::BufRead;
 
 use crate::error::Fault;
 use crate::lines::Lines;
-use crate::read::{Nan, Table};
+use crate::read::{Nan, Room, Table};
 
 const LONGEST_LINE: usize = 1 << 28;
 /// A quoted cell over more lines than this is a quote that was never closed.
 const MOST_LINES_A_CELL: usize = 1000;
+/// A cell of a line as it is split, trimmed and kept.
+const BYTES_A_CELL: usize = 64;
+/// Bytes that are looked at again for the end of a quote, line after line: beyond, it has none.
+const MOST_LOOKED_AT: usize = 1 << 26;
 /// How much of a wrong cell an error shows.
 const SHOWN: usize = 40;
 
@@ -53,19 +57,29 @@ impl Kind {
 }
 
 /// Reads a table; the file is features x observations.
-pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan) -> Result<Table, Fault> {
+pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan, room: Room) -> Result<Table, Fault> {
     let mut records = Records {
         lines: Lines::new(reader, LONGEST_LINE),
         kind,
         delimiter: None,
         joined: String::new(),
         line: 0,
+        room,
     };
     let Some((first_line, first)) = records.next()? else {
         return Err(bpnmf::Error::Empty { features: 0, observations: 0 }.into());
     };
     let first: Vec<String> = first.into_iter().map(Cow::into_owned).collect();
-    let mut grid = Grid { first_line, width: first.len(), first, lead: Vec::new(), values: Vec::new(), nan };
+    let mut grid = Grid {
+        first_line,
+        width: first.len(),
+        first,
+        lead: Vec::new(),
+        values: Vec::new(),
+        named: 0,
+        nan,
+        room,
+    };
     while let Some((line, cells)) = records.next()? {
         let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
         grid.push(&cells, line)?;
@@ -84,6 +98,7 @@ struct Records<R> {
     joined: String,
     /// Where the row last read starts.
     line: usize,
+    room: Room,
 }
 
 impl<R: BufRead> Records<R> {
@@ -99,27 +114,33 @@ impl<R: BufRead> Records<R> {
                 break;
             }
             blank = blank.or(Some(self.lines.number()));
+            self.lines.skip()?;
         }
         if let (Some(blank), true) = (blank, self.line > 0) {
             return Err(Fault::line(blank, "is blank and rows follow it: delete the line"));
         }
         self.line = self.lines.number();
         let delimiter = *self.delimiter.get_or_insert_with(|| self.kind.delimiter(self.lines.text()));
+        // A line of nothing but delimiters has more cells than anything else.
+        self.room.check(self.lines.text().matches(delimiter).count(), BYTES_A_CELL)?;
         if !self.lines.text().contains('"') {
             return Ok(Some((self.line, split_plain(self.lines.text(), delimiter))));
         }
         self.joined.clear();
         self.joined.push_str(self.lines.text());
+        let mut looked_at = 0;
         loop {
             if let Some(cells) = split_quoted(&self.joined, delimiter) {
                 return Ok(Some((self.line, cells)));
             }
-            let unclosed = self.lines.number() - self.line >= MOST_LINES_A_CELL;
+            let lines = self.lines.number() - self.line;
+            let unclosed = lines >= MOST_LINES_A_CELL || looked_at > MOST_LOOKED_AT;
             if unclosed || !self.lines.advance()? {
                 return Err(Fault::line(self.line, "opens a quote that is never closed"));
             }
             self.joined.push('\n');
             self.joined.push_str(self.lines.text());
+            looked_at += self.joined.len();
         }
     }
 }
@@ -178,7 +199,10 @@ struct Grid {
     lead: Vec<(String, usize)>,
     /// The other cells of these rows, row after row.
     values: Vec<f64>,
+    /// Bytes of the first cells.
+    named: usize,
     nan: Nan,
+    room: Room,
 }
 
 impl Grid {
@@ -200,6 +224,10 @@ impl Grid {
                 expected: self.width,
             });
         }
+        // The values, once more in another order, and the names.
+        self.named += cells[0].len();
+        let numbers = 2 * (self.values.len() + cells.len()) + 4 * self.lead.len();
+        self.room.check(self.named + numbers * size_of::<f64>(), 1)?;
         self.lead.push((cells[0].to_owned(), line));
         for (i, cell) in cells.iter().enumerate().skip(1) {
             self.values.push(self.number(cell, line, i + 1)?);

@@ -67,7 +67,8 @@ impl Dtype {
 
     /// The name numpy gives it.
     pub(crate) fn name(self) -> String {
-        let bits = self.size * 8;
+        // A string may claim any length.
+        let bits = self.size.saturating_mul(8);
         match self.kind {
             Kind::Bool => "bool".to_owned(),
             Kind::Int => format!("int{bits}"),

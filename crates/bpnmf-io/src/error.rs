@@ -125,7 +125,7 @@ pub enum Fault {
         entries: usize,
     },
     /// The values do not fit in memory.
-    #[error("its values need {bytes} bytes of memory, more than this machine gives")]
+    #[error("its values need at least {bytes} bytes of memory, more than there is")]
     Memory {
         /// What was asked for.
         bytes: u128,

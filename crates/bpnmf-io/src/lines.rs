@@ -6,6 +6,9 @@ use std::ops::Range;
 
 use crate::error::Fault;
 
+/// Bytes of lines that say nothing: more of them are no comments but a file made to keep somebody waiting.
+const MOST_SKIPPED: usize = 1 << 26;
+
 /// Lines of UTF-8 text with their numbers; at most `limit` bytes are held.
 pub(crate) struct Lines<R> {
     reader: R,
@@ -14,11 +17,12 @@ pub(crate) struct Lines<R> {
     inside: Range<usize>,
     number: usize,
     limit: usize,
+    skipped: usize,
 }
 
 impl<R: BufRead> Lines<R> {
     pub(crate) fn new(reader: R, limit: usize) -> Self {
-        Self { reader, buffer: String::new(), inside: 0..0, number: 0, limit }
+        Self { reader, buffer: String::new(), inside: 0..0, number: 0, limit, skipped: 0 }
     }
 
     /// The line last read, without its end.
@@ -29,6 +33,16 @@ impl<R: BufRead> Lines<R> {
     /// The number of the line last read, from 1.
     pub(crate) fn number(&self) -> usize {
         self.number
+    }
+
+    /// Leaves the line out. Errors if too much was left out so far.
+    pub(crate) fn skip(&mut self) -> Result<(), Fault> {
+        self.skipped += self.buffer.len();
+        if self.skipped > MOST_SKIPPED {
+            let reason = format!("ends {MOST_SKIPPED} bytes of comments and blank lines: is this a table?");
+            return Err(Fault::line(self.number, reason));
+        }
+        Ok(())
     }
 
     /// Reads the next line; false after the last.

@@ -6,10 +6,12 @@ use bpnmf::Counts;
 
 use crate::error::Fault;
 use crate::lines::Lines;
-use crate::read::Nan;
+use crate::read::{Nan, Room};
 use crate::sparse::{self, Entries};
 
 const LONGEST_LINE: usize = 1 << 20;
+/// Row, column and value, as they are read and as they are sorted.
+const BYTES_AN_ENTRY: usize = 32;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
@@ -25,7 +27,7 @@ struct Banner {
 }
 
 /// Reads a matrix from text that takes `size` bytes on disk.
-pub(crate) fn read(reader: impl BufRead, size: u64, nan: Nan) -> Result<Counts, Fault> {
+pub(crate) fn read(reader: impl BufRead, size: u64, nan: Nan, room: Room) -> Result<Counts, Fault> {
     let mut lines = Lines::new(reader, LONGEST_LINE);
     lines.advance()?;
     let banner = Banner::parse(lines.text()).map_err(|reason| Fault::line(1, reason))?;
@@ -57,9 +59,10 @@ pub(crate) fn read(reader: impl BufRead, size: u64, nan: Nan) -> Result<Counts, 
     }
     let promised =
         if banner.symmetric && !banner.coordinate { (promised - features) / 2 + features } else { promised };
-    let mut body = Body { sizes_line: lines.number(), lines, field: banner.field, promised, found: 0, nan };
-    // A promise is worth no more memory than the file could fill.
-    let plausible = promised.min(usize::try_from(size).unwrap_or(usize::MAX));
+    let sizes_line = lines.number();
+    let mut body = Body { sizes_line, lines, field: banner.field, promised, found: 0, nan, room };
+    // A promise is worth no more memory than the file could fill: an entry takes at least two bytes.
+    let plausible = promised.min(usize::try_from(size / 2).unwrap_or(usize::MAX));
     if banner.coordinate {
         body.coordinates(features, observations, banner.symmetric, plausible)
     } else {
@@ -111,6 +114,7 @@ fn advance_to_data<R: BufRead>(lines: &mut Lines<R>) -> Result<bool, Fault> {
         if !lines.text().starts_with('%') && !lines.text().trim().is_empty() {
             return Ok(true);
         }
+        lines.skip()?;
     }
     Ok(false)
 }
@@ -123,6 +127,7 @@ struct Body<R> {
     promised: usize,
     found: usize,
     nan: Nan,
+    room: Room,
 }
 
 impl<R: BufRead> Body<R> {
@@ -138,6 +143,7 @@ impl<R: BufRead> Body<R> {
         entries.columns.reserve(plausible);
         entries.values.reserve(plausible);
         while self.advance()? {
+            self.room.check(entries.values.len(), BYTES_AN_ENTRY)?;
             let bad = |reason: String| Fault::line(self.lines.number(), reason);
             let mut words = self.lines.text().split_ascii_whitespace();
             let pattern = self.field == Field::Pattern;
@@ -165,7 +171,7 @@ impl<R: BufRead> Body<R> {
                 entries.push(column, row, value);
             }
         }
-        entries.into_counts(features, observations, self.nan)
+        entries.into_counts(features, observations, self.nan, self.room)
     }
 
     /// Values column after column; of a symmetric matrix only those on and below the diagonal.
@@ -178,6 +184,7 @@ impl<R: BufRead> Body<R> {
     ) -> Result<Counts, Fault> {
         let mut values = Vec::with_capacity(plausible);
         while self.advance()? {
+            self.room.check(values.len(), size_of::<f64>())?;
             let mut words = self.lines.text().split_ascii_whitespace();
             match (words.next(), words.next()) {
                 (Some(word), None) => values.push(self.value(word)?),

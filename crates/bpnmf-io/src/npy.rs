@@ -9,7 +9,7 @@ use bpnmf::Counts;
 use crate::array::{Array, Values};
 use crate::dtype::{Dtype, Kind};
 use crate::error::Fault;
-use crate::read::Nan;
+use crate::read::{Nan, Room};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longer headers are those of structured types, which are refused anyway.
@@ -27,7 +27,7 @@ struct Header {
 }
 
 /// Reads a two-dimensional array of `size` bytes, header included.
-pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan) -> Result<Counts, Fault> {
+pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan, room: Room) -> Result<Counts, Fault> {
     let header = Header::read(reader, size)?;
     header.dtype.require_number()?;
     let &[features, observations] = header.shape.as_slice() else {
@@ -37,7 +37,7 @@ pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan) -> Result<
             header.shape.len()
         )));
     };
-    let mut values = allocate(header.count)?;
+    let mut values = allocate(header.count, room)?;
     header.for_each(reader, |i, bytes| {
         let place = if header.fortran_order { i } else { (i % observations) * features + i / observations };
         values[place] = header.dtype.to_f64(bytes);
@@ -46,17 +46,17 @@ pub(crate) fn read_matrix(reader: &mut dyn Read, size: u64, nan: Nan) -> Result<
 }
 
 /// Reads an array of `size` bytes, header included.
-pub(crate) fn read_array(reader: &mut dyn Read, size: u64) -> Result<Array<'static>, Fault> {
+pub(crate) fn read_array(reader: &mut dyn Read, size: u64, room: Room) -> Result<Array<'static>, Fault> {
     let header = Header::read(reader, size)?;
     header.dtype.require_number()?;
     let dtype = header.dtype;
     let values: Values<'static> = match (dtype.kind, dtype.size) {
-        (Kind::Float, 8) => header.collect(reader, |bytes| dtype.to_f64(bytes))?.into(),
-        (Kind::Float, _) => header.collect(reader, |bytes| dtype.to_f64(bytes) as f32)?.into(),
-        (Kind::Bool, _) => header.collect(reader, |bytes| u8::from(bytes[0] != 0))?.into(),
-        (Kind::Unsigned, 1) => header.collect(reader, |bytes| bytes[0])?.into(),
-        (Kind::Unsigned, 2 | 4) => header.collect(reader, |bytes| dtype.to_i64(bytes) as u32)?.into(),
-        _ => header.collect(reader, |bytes| dtype.to_i64(bytes))?.into(),
+        (Kind::Float, 8) => header.collect(reader, room, |bytes| dtype.to_f64(bytes))?.into(),
+        (Kind::Float, _) => header.collect(reader, room, |bytes| dtype.to_f64(bytes) as f32)?.into(),
+        (Kind::Bool, _) => header.collect(reader, room, |bytes| u8::from(bytes[0] != 0))?.into(),
+        (Kind::Unsigned, 1) => header.collect(reader, room, |bytes| bytes[0])?.into(),
+        (Kind::Unsigned, 2 | 4) => header.collect(reader, room, |bytes| dtype.to_i64(bytes) as u32)?.into(),
+        _ => header.collect(reader, room, |bytes| dtype.to_i64(bytes))?.into(),
     };
     if let (Kind::Unsigned, 8, Values::I64(values)) = (dtype.kind, dtype.size, &values)
         && values.iter().any(|&value| value < 0)
@@ -138,7 +138,8 @@ fn write_values<T: Copy, const N: usize>(
     Ok(())
 }
 
-fn allocate<T: Clone + Default>(count: usize) -> Result<Vec<T>, Fault> {
+fn allocate<T: Clone + Default>(count: usize, room: Room) -> Result<Vec<T>, Fault> {
+    room.check(count, size_of::<T>())?;
     let mut values = Vec::new();
     values
         .try_reserve_exact(count)
@@ -268,9 +269,10 @@ impl Header {
     fn collect<T: Clone + Default>(
         &self,
         reader: &mut dyn Read,
+        room: Room,
         decode: impl Fn(&[u8]) -> T,
     ) -> Result<Vec<T>, Fault> {
-        let mut values = allocate(self.count)?;
+        let mut values = allocate(self.count, room)?;
         self.for_each(reader, |i, bytes| {
             let place = if self.fortran_order { self.turned(i) } else { i };
             values[place] = decode(bytes);

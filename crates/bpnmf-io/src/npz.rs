@@ -1,7 +1,6 @@
 //! numpy's .npz: a zip archive of .npy files, one dense matrix or the arrays of scipy's sparse ones.
 
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::{Read, Seek};
 
 use bpnmf::Counts;
 use zip::ZipArchive;
@@ -9,17 +8,17 @@ use zip::ZipArchive;
 use crate::array::{Array, Values};
 use crate::error::Fault;
 use crate::npy;
-use crate::read::Nan;
+use crate::read::{Nan, Room};
 use crate::sparse::{self, Entries};
 
 /// No deflate stream expands further; what claims to is a lie.
 const LARGEST_EXPANSION: u64 = 1032;
 
 /// Reads the matrix of an archive.
-pub(crate) fn read_matrix(file: File, nan: Nan) -> Result<Counts, Fault> {
+pub(crate) fn read_matrix(file: impl Read + Seek, nan: Nan, room: Room) -> Result<Counts, Fault> {
     let mut archive = Archive::open(file)?;
     if ["format", "shape", "data"].iter().all(|name| archive.has(name)) {
-        return read_sparse(&mut archive, nan);
+        return read_sparse(&mut archive, nan, room.quarter());
     }
     let name = match archive.names.as_slice() {
         [only] => only.clone(),
@@ -28,30 +27,30 @@ pub(crate) fn read_matrix(file: File, nan: Nan) -> Result<Counts, Fault> {
             return Err(Fault::Ambiguous { names: names.to_vec() });
         }
     };
-    archive.with(&name, |reader, size| npy::read_matrix(reader, size, nan))
+    archive.with(&name, |reader, size| npy::read_matrix(reader, size, nan, room))
 }
 
 /// Reads all arrays of an archive.
-pub(crate) fn read_arrays(file: File) -> Result<Vec<(String, Array<'static>)>, Fault> {
+pub(crate) fn read_arrays(file: impl Read + Seek) -> Result<Vec<(String, Array<'static>)>, Fault> {
     let mut archive = Archive::open(file)?;
     let mut arrays = Vec::new();
     for name in archive.names.clone() {
-        let array = archive.array(&name)?;
+        let array = archive.array(&name, Room::NONE)?;
         arrays.push((name, array));
     }
     Ok(arrays)
 }
 
-struct Archive {
-    zip: ZipArchive<BufReader<File>>,
+struct Archive<R> {
+    zip: ZipArchive<R>,
     /// Of the arrays, without .npy.
     names: Vec<String>,
 }
 
-impl Archive {
-    fn open(file: File) -> Result<Self, Fault> {
+impl<R: Read + Seek> Archive<R> {
+    fn open(file: R) -> Result<Self, Fault> {
         let bad = |reason: String| Fault::BadArchive { reason };
-        let zip = ZipArchive::new(BufReader::new(file)).map_err(|error| bad(error.to_string()))?;
+        let zip = ZipArchive::new(file).map_err(|error| bad(error.to_string()))?;
         let names: Vec<String> =
             zip.file_names().filter_map(|name| Some(name.ok()?.strip_suffix(".npy")?.to_owned())).collect();
         if names.is_empty() {
@@ -87,13 +86,15 @@ impl Archive {
         open().map_err(|fault| fault.in_array(name))
     }
 
-    fn array(&mut self, name: &str) -> Result<Array<'static>, Fault> {
-        self.with(name, npy::read_array)
+    fn array(&mut self, name: &str, room: Room) -> Result<Array<'static>, Fault> {
+        self.with(name, |reader, size| npy::read_array(reader, size, room))
     }
 
     /// An array of whole numbers from 0 to below `limit`.
-    fn indices(&mut self, name: &str, limit: usize) -> Result<Vec<usize>, Fault> {
-        let array = self.array(name)?;
+    fn indices(&mut self, name: &str, limit: usize, room: Room) -> Result<Vec<usize>, Fault> {
+        let array = self.array(name, room)?;
+        // They become of the size of an address, whatever they were.
+        room.check(array.values().len(), size_of::<usize>())?;
         let check = |(i, value): (usize, i64)| match usize::try_from(value) {
             Ok(index) if index < limit => Ok(index),
             _ => Err(Fault::array(format!("entry {i} is {value}, it must be from 0 to below {limit}"))
@@ -112,8 +113,8 @@ impl Archive {
     }
 
     /// As [`Archive::indices`], kept small: there is one for every entry of the matrix.
-    fn lines(&mut self, name: &str, limit: usize, expected: usize) -> Result<Vec<u32>, Fault> {
-        let indices = self.indices(name, limit)?;
+    fn lines(&mut self, name: &str, limit: usize, expected: usize, room: Room) -> Result<Vec<u32>, Fault> {
+        let indices = self.indices(name, limit, room)?;
         if indices.len() != expected {
             return Err(
                 Fault::array(format!("{} indices for {expected} values", indices.len())).in_array(name)
@@ -124,9 +125,9 @@ impl Archive {
 }
 
 /// Reads what `scipy.sparse.save_npz` writes.
-fn read_sparse(archive: &mut Archive, nan: Nan) -> Result<Counts, Fault> {
+fn read_sparse<R: Read + Seek>(archive: &mut Archive<R>, nan: Nan, room: Room) -> Result<Counts, Fault> {
     let format = archive.with("format", npy::read_string)?;
-    let shape = archive.indices("shape", usize::MAX)?;
+    let shape = archive.indices("shape", usize::MAX, room)?;
     let &[features, observations] = shape.as_slice() else {
         return Err(Fault::array(format!("the matrix has {} dimensions, it must have 2", shape.len()))
             .in_array("shape"));
@@ -143,23 +144,25 @@ fn read_sparse(archive: &mut Archive, nan: Nan) -> Result<Counts, Fault> {
             .in_array("format"));
         }
     };
-    let values = archive.array("data")?.into_f64();
+    let values = archive.array("data", room)?;
+    room.check(values.values().len(), size_of::<f64>())?;
+    let values = values.into_f64();
     let Some(lines) = compressed else {
         let entries = Entries {
-            rows: archive.lines("row", features, values.len())?,
-            columns: archive.lines("col", observations, values.len())?,
+            rows: archive.lines("row", features, values.len(), room)?,
+            columns: archive.lines("col", observations, values.len(), room)?,
             values,
         };
-        return entries.into_counts(features, observations, nan);
+        return entries.into_counts(features, observations, nan, room);
     };
-    let along = expand_starts(&archive.indices("indptr", values.len() + 1)?, lines, values.len())
+    let along = expand_starts(&archive.indices("indptr", values.len() + 1, room)?, lines, values.len())
         .map_err(|fault| fault.in_array("indptr"))?;
     let by_column = format == "csc";
     let limit = if by_column { features } else { observations };
-    let across = archive.lines("indices", limit, values.len())?;
+    let across = archive.lines("indices", limit, values.len(), room)?;
     let (rows, columns) = if by_column { (across, along) } else { (along, across) };
     let entries = Entries { rows, columns, values };
-    entries.into_counts(features, observations, nan)
+    entries.into_counts(features, observations, nan, room)
 }
 
 /// Which of the `lines` each of the `count` entries stands in.

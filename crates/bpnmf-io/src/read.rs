@@ -1,7 +1,7 @@
 //! Reading: a path to a [`Table`]. Chooses the format by the name; what the bytes mean is the formats' business.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Cursor, Seek};
 use std::path::Path;
 
 use bpnmf::Counts;
@@ -36,6 +36,29 @@ pub struct ReadOptions {
     pub transpose: bool,
     /// Entries may be missing: NaN, and in tables of text empty cells, NA and NaN. Else they are refused.
     pub missing: bool,
+    /// The most bytes of memory that the values may take; `None` for no limit. A small file can unpack to a large matrix.
+    pub memory: Option<u64>,
+}
+
+/// The memory that the values of a file may take.
+#[derive(Clone, Copy)]
+pub(crate) struct Room(u64);
+
+impl Room {
+    /// As much as there is.
+    pub(crate) const NONE: Self = Self(u64::MAX);
+
+    /// That of one array of a kind of which four are held.
+    pub(crate) fn quarter(self) -> Self {
+        Self(self.0 / 4)
+    }
+
+    /// Errors unless `count` values of `size` bytes fit.
+    #[inline]
+    pub(crate) fn check(self, count: usize, size: usize) -> Result<(), Fault> {
+        let bytes = count as u128 * size as u128;
+        if bytes > u128::from(self.0) { Err(Fault::Memory { bytes }) } else { Ok(()) }
+    }
 }
 
 /// Makes counts of what a file holds; knows what NaN stands for.
@@ -84,17 +107,22 @@ impl Table {
 /// Sparse files (scipy's .npz, coordinate .mtx) stay sparse. Errors name places as the file has them,
 /// whatever [`ReadOptions::transpose`] says.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
-    let nan = if options.missing { Nan::Missing } else { Nan::Refused };
-    let table = read_as_is(path, nan).map_err(|fault| Error::new(path, fault))?;
-    Ok(if options.transpose {
-        Table {
-            counts: table.counts.transposed(),
-            feature_names: table.observation_names,
-            observation_names: table.feature_names,
-        }
+    let read = || {
+        let (file, size) = open(path)?;
+        parse(path, BufReader::with_capacity(1 << 16, file), size, options)
+    };
+    read().map_err(|fault| Error::new(path, fault))
+}
+
+/// As [`read`], from bytes that are in memory: for tests.
+#[doc(hidden)]
+pub fn read_bytes(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Table, Error> {
+    let table = if bytes.is_empty() {
+        Err(Fault::NoBytes)
     } else {
-        table
-    })
+        parse(path, Cursor::new(bytes), bytes.len() as u64, options)
+    };
+    table.map_err(|fault| Error::new(path, fault))
 }
 
 /// Reads the one array of a .npy file, whatever its shape.
@@ -103,14 +131,14 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
 pub fn read_npy_array(path: &Path) -> Result<Array<'static>, Error> {
     let read = || {
         let (file, size) = open(path)?;
-        npy::read_array(&mut BufReader::new(file), size)
+        npy::read_array(&mut BufReader::new(file), size, Room::NONE)
     };
     read().map_err(|fault| Error::new(path, fault))
 }
 
 /// Reads all arrays of a .npz file with their names, in the order of the file; types as in [`read_npy_array`].
 pub fn read_npz_arrays(path: &Path) -> Result<Vec<(String, Array<'static>)>, Error> {
-    let read = || npz::read_arrays(open(path)?.0);
+    let read = || npz::read_arrays(BufReader::new(open(path)?.0));
     read().map_err(|fault| Error::new(path, fault))
 }
 
@@ -122,16 +150,31 @@ enum Format {
     Delimited(delimited::Kind),
 }
 
-fn read_as_is(path: &Path, nan: Nan) -> Result<Table, Fault> {
-    let (file, size) = open(path)?;
+fn parse<R: BufRead + Seek>(
+    path: &Path,
+    mut reader: R,
+    size: u64,
+    options: &ReadOptions,
+) -> Result<Table, Fault> {
+    let nan = if options.missing { Nan::Missing } else { Nan::Refused };
     let (format, gzipped) = format_of(path)?;
-    let mut reader = BufReader::with_capacity(1 << 16, file);
-    match format {
-        Format::Npy => npy::read_matrix(&mut reader, size, nan).map(Table::unnamed),
-        Format::Npz => npz::read_matrix(reader.into_inner(), nan).map(Table::unnamed),
-        Format::Mtx => mtx::read(text(reader, gzipped), size, nan).map(Table::unnamed),
-        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, nan),
-    }
+    // To exchange rows and columns is to hold both.
+    let room = Room(options.memory.unwrap_or(u64::MAX) / if options.transpose { 2 } else { 1 });
+    let table = match format {
+        Format::Npy => npy::read_matrix(&mut reader, size, nan, room).map(Table::unnamed),
+        Format::Npz => npz::read_matrix(reader, nan, room).map(Table::unnamed),
+        Format::Mtx => mtx::read(text(reader, gzipped), size, nan, room).map(Table::unnamed),
+        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, nan, room),
+    }?;
+    Ok(if options.transpose {
+        Table {
+            counts: table.counts.transposed(),
+            feature_names: table.observation_names,
+            observation_names: table.feature_names,
+        }
+    } else {
+        table
+    })
 }
 
 /// Opens a regular file that has at least one byte; gives its size too.
@@ -177,7 +220,7 @@ fn format_of(path: &Path) -> Result<(Format, bool), Fault> {
     Ok((format, gzipped))
 }
 
-fn text(reader: BufReader<File>, gzipped: bool) -> Box<dyn BufRead> {
+fn text<'a>(reader: impl BufRead + 'a, gzipped: bool) -> Box<dyn BufRead + 'a> {
     if gzipped {
         // Multi: what bgzip and `cat a.gz b.gz` write is several streams in a row.
         Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))

@@ -3,7 +3,7 @@
 use bpnmf::Counts;
 
 use crate::error::Fault;
-use crate::read::Nan;
+use crate::read::{Nan, Room};
 
 /// Below this many rows or columns, empty ones are cheap enough to need no excuse.
 const FREE_LINES: usize = 1 << 24;
@@ -37,7 +37,13 @@ impl Entries {
     }
 
     /// The matrix; the rows and columns must be known to lie inside the shape.
-    pub(crate) fn into_counts(self, features: usize, observations: usize, nan: Nan) -> Result<Counts, Fault> {
+    pub(crate) fn into_counts(
+        self,
+        features: usize,
+        observations: usize,
+        nan: Nan,
+        room: Room,
+    ) -> Result<Counts, Fault> {
         check_shape(features, observations)?;
         // The starts of the columns are allocated whatever the entries are: a short file must not ask for 32 GB.
         for (axis, count) in [("rows", features), ("columns", observations)] {
@@ -46,6 +52,8 @@ impl Entries {
                 return Err(Fault::MostlyEmpty { axis, count, entries });
             }
         }
+        // Starts, totals, and copies of them when entries are sorted or the matrix is turned.
+        room.check(features.max(observations), 4 * size_of::<usize>())?;
         let mut starts = vec![0usize; observations + 1];
         for &column in &self.columns {
             starts[column as usize + 1] += 1;

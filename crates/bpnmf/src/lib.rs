@@ -19,6 +19,8 @@ mod diagnose;
 mod error;
 mod infer;
 mod kernel;
+#[cfg(test)]
+mod numbers_tests;
 mod plan;
 mod posterior;
 mod prior;

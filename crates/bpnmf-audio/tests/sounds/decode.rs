@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bpnmf_audio::{Channel, read};
+use bpnmf_audio::{Channel, read, read_within};
 
 use super::{read_bytes, refusal, refusal_of, scratch};
 
@@ -201,4 +201,41 @@ fn no_damaged_file_makes_the_reader_panic() {
             let _ = read(&damaged, Channel::Mean);
         }
     }
+}
+
+#[test]
+fn a_recording_that_is_longer_than_asked_for_is_refused_by_its_header_or_as_it_comes() {
+    for name in ["tone.flac", "tone.ogg", "tone.mp3", "tone.aiff"] {
+        let path = fixture(name);
+        let length = read(&path, Channel::Mean).unwrap().samples.len() as u64;
+        let told = |most| read_within(&path, Channel::Mean, most).map(|sound| sound.samples.len() as u64);
+        let text = told(100).unwrap_err().to_string();
+        assert!(
+            text.ends_with("samples a channel, and there is memory for 100: cut it into pieces"),
+            "{text}"
+        );
+        assert!(told(length - 1).is_err(), "{name}");
+        // The header of an mp3 may count the padding at its end.
+        assert_eq!(told(length + 5000).unwrap(), length, "{name}");
+    }
+}
+
+#[test]
+fn a_header_that_claims_hours_is_refused_without_memory_for_them() {
+    let mut bytes = wav16(1, &[1, 2, 3]);
+    bytes[40..44].copy_from_slice(&0xffff_fff0u32.to_le_bytes());
+    let path = scratch("hours.wav");
+    std::fs::write(&path, bytes).unwrap();
+    let text = read_within(&path, Channel::Mean, 1 << 20).unwrap_err().to_string();
+    assert!(text.contains("it has at least 2147483640 samples a channel"), "{text}");
+}
+
+/// Found by fuzzing: the decoder multiplies the channels by the bytes of a sample in 16 bits.
+#[test]
+fn a_wav_of_32003_channels_is_no_reason_to_panic() {
+    let mut bytes = wav(1, 24, 1, 8000, &[0; 252]);
+    bytes[22..24].copy_from_slice(&32_003u16.to_le_bytes());
+    let path = scratch("channels.wav");
+    std::fs::write(&path, bytes).unwrap();
+    assert!(read(&path, Channel::Mean).is_err());
 }

@@ -92,6 +92,26 @@ fn fill(path: &Path, job: &Job, standing: Option<&Standing<'_>>) -> io::Result<u
     Ok(HEADER as u64 + length)
 }
 
+/// Gives bytes that begin as a checkpoint the length and the checksum that belong to them: for tests.
+pub(super) fn mend(bytes: &mut [u8]) {
+    if let Some((head, rest)) = bytes.split_at_mut_checked(HEADER) {
+        let mut hash = Hash::default();
+        hash.add(rest);
+        head.copy_from_slice(&header(rest.len() as u64, hash.value()));
+    }
+}
+
+/// A checkpoint of a job without files that stands where `standing` says: for tests.
+pub(super) fn sample(job: &Job, standing: &[u8]) -> Vec<u8> {
+    let job = serde_json::to_vec(job).unwrap_or_default();
+    let mut bytes = vec![0; HEADER];
+    bytes.extend((job.len() as u64).to_le_bytes());
+    bytes.extend(job);
+    bytes.extend(standing);
+    mend(&mut bytes);
+    bytes
+}
+
 fn header(length: u64, checksum: u64) -> Vec<u8> {
     let numbers = [FORMAT, length, checksum];
     MAGIC.into_iter().chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
@@ -119,7 +139,12 @@ impl<W: Write> Write for Hashed<W> {
 
 /// Reads what [`write`] wrote.
 pub(super) fn read(path: &Path) -> Result<Saved, Unusable> {
-    let (job, bytes, at) = open(path)?;
+    parse(load(path)?)
+}
+
+/// Reads what a file holds.
+pub(super) fn parse(bytes: Vec<u8>) -> Result<Saved, Unusable> {
+    let (job, bytes, at) = open(bytes)?;
     let rest = &bytes[at..];
     let checkpoint = (!rest.is_empty()).then(|| Checkpoint::read(rest)).transpose();
     Ok(Saved { job, checkpoint: checkpoint.map_err(|error| Unusable::Damaged(error.to_string()))? })
@@ -127,16 +152,24 @@ pub(super) fn read(path: &Path) -> Result<Saved, Unusable> {
 
 /// Only the job of it.
 pub(super) fn read_job(path: &Path) -> Result<Job, Unusable> {
-    Ok(open(path)?.0)
+    Ok(open(load(path)?)?.0)
+}
+
+fn load(path: &Path) -> Result<Vec<u8>, Unusable> {
+    // Asked before opening: to open a pipe is to wait for its writer, and a device has no end.
+    let about = fs::metadata(path);
+    if about.as_ref().is_ok_and(|about| !about.is_file()) {
+        return Err(Unusable::Damaged("it is not a regular file".to_owned()));
+    }
+    about.and_then(|_| fs::read(path)).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Unusable::Missing,
+        _ => Unusable::Damaged(error.to_string()),
+    })
 }
 
 /// The job, all bytes, and where those of the library start.
-fn open(path: &Path) -> Result<(Job, Vec<u8>, usize), Unusable> {
+fn open(bytes: Vec<u8>) -> Result<(Job, Vec<u8>, usize), Unusable> {
     let damaged = |what: &str| Unusable::Damaged(what.to_owned());
-    let bytes = fs::read(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Unusable::Missing,
-        _ => Unusable::Damaged(error.to_string()),
-    })?;
     let number = |at: usize| {
         let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
         bytes.map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| damaged("it is too short"))

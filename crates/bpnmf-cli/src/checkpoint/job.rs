@@ -121,9 +121,8 @@ fn read(path: &Path) -> Result<Input, Failure> {
     Ok(Input { path: path.as_os_str().into(), bytes, checksum })
 }
 
-#[cfg(test)]
 impl Job {
-    /// A job without files, of any version.
+    /// A job without files, of any version: for tests.
     pub(super) fn of_version(version: &str) -> Self {
         let directory = Word::Text(String::new());
         Self { version: version.to_owned(), arguments: Vec::new(), directory, inputs: Vec::new() }

@@ -95,6 +95,20 @@ pub(crate) fn job(folder: &Path) -> Result<Job, Failure> {
     )))
 }
 
+/// Whether bytes are a checkpoint, once it has the checksum that belongs to it if `mend`: for tests.
+pub(crate) fn reads(bytes: &[u8], mend: bool) -> bool {
+    let mut bytes = bytes.to_vec();
+    if mend {
+        file::mend(&mut bytes);
+    }
+    file::parse(bytes).is_ok()
+}
+
+/// A checkpoint with what the library wrote in it: for tests.
+pub(crate) fn sample(standing: &[u8]) -> Vec<u8> {
+    file::sample(&Job::of_version(bpnmf::VERSION), standing)
+}
+
 /// Keeps the checkpoints of a run.
 #[derive(Debug)]
 pub(crate) struct Keeper {

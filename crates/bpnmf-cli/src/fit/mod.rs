@@ -13,7 +13,7 @@ use crate::claim::Claim;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
-use crate::{interrupt, text};
+use crate::{interrupt, memory, text};
 use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, TraceRow};
 use bpnmf_io::ReadOptions;
 use bpnmf_report::Data;
@@ -35,6 +35,7 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let mut read_options = ReadOptions::default();
     read_options.transpose = args.transpose;
     read_options.missing = args.missing;
+    read_options.memory = memory::available().filter(|_| !args.force);
     let table = bpnmf_io::read(&args.input, &read_options).map_err(Failure::reading)?;
     let source = Source {
         path: args.input.display().to_string(),

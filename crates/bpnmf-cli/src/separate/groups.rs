@@ -4,11 +4,17 @@ use super::input::check_name;
 use crate::failure::Failure;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The stem of parts that are in no group.
 pub(crate) const REST: &str = "rest";
+
+/// The size of a file with a name for each of ten thousand parts; a larger one is something else.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Groups in the order of the file.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,33 +27,48 @@ impl Groups {
     /// Reads the file and checks all that can be checked before the number of parts is known.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::Request(format!("{}: {what}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => wrong("there is no such file".to_owned()),
-            std::io::ErrorKind::InvalidData => wrong("this is not text".to_owned()),
+        let unreadable = |error: io::Error| match error.kind() {
+            io::ErrorKind::NotFound => wrong("there is no such file".to_owned()),
+            io::ErrorKind::InvalidData => wrong("this is not text".to_owned()),
             _ => wrong(error.to_string()),
-        })?;
-        let Entries(named) = serde_json::from_str(&text).map_err(|error| {
+        };
+        let about = fs::metadata(path).map_err(unreadable)?;
+        if !about.is_dir() && !about.is_file() {
+            return Err(wrong("this is not a regular file: copy what it gives to a file first".to_owned()));
+        }
+        if about.len() > MOST_BYTES {
+            return Err(wrong(format!(
+                "the file has {} bytes, groups have at most {MOST_BYTES}: is this the right file?",
+                about.len()
+            )));
+        }
+        Self::parse(path, &fs::read_to_string(path).map_err(unreadable)?)
+    }
+
+    /// Reads what the file holds.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, Failure> {
+        let wrong = |what: String| Failure::Request(format!("{}: {what}", path.display()));
+        let Entries(named) = serde_json::from_str(text).map_err(|error| {
             wrong(format!("{error}: groups are written as {{\"name\": [part, ...], ...}}"))
         })?;
         if named.is_empty() {
             return Err(wrong("there is no group in it: name at least one".to_owned()));
         }
-        let mut seen: Vec<(usize, &str)> = Vec::new();
-        for (i, (name, parts)) in named.iter().enumerate() {
+        let (mut names, mut taken) = (HashSet::new(), HashMap::new());
+        for (name, parts) in &named {
             check_name(name, path)?;
-            if named[..i].iter().any(|(other, _)| other.to_lowercase() == name.to_lowercase()) {
+            if !names.insert(name.to_lowercase()) {
                 return Err(wrong(format!("two groups are called {name:?}: join them or rename one")));
             }
             if parts.is_empty() {
                 return Err(wrong(format!("group {name:?} has no parts: name some or take it out")));
             }
             for &part in parts {
-                if let Some((_, other)) = seen.iter().find(|(taken, _)| *taken == part) {
+                if let Some(other) = taken.insert(part, name) {
                     return Err(wrong(format!(
                         "part {part} is in {other:?} and in {name:?}: a part can be in one group, once"
                     )));
                 }
-                seen.push((part, name));
             }
         }
         Ok(Self { path: path.to_owned(), named })
@@ -67,7 +88,7 @@ impl Groups {
                 )));
             }
             parts.sort_unstable();
-            free.retain(|part| !parts.contains(part));
+            free.retain(|part| parts.binary_search(part).is_err());
         }
         if !free.is_empty() {
             if stems.iter().any(|(name, _)| name.to_lowercase() == REST) {

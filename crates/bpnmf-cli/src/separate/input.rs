@@ -2,6 +2,7 @@
 
 use crate::args::SeparateArgs;
 use crate::failure::Failure;
+use crate::memory;
 use bpnmf_audio::{Channel, Sound, Stft};
 use std::path::Path;
 
@@ -16,9 +17,9 @@ pub(crate) struct Reference {
 
 /// The recording at the rate that is worked at.
 pub(crate) fn mixture(args: &SeparateArgs) -> Result<Sound, Failure> {
-    let sound = read(&args.input, channel(args)?)?;
+    let sound = read(&args.input, args)?;
     let rate = args.rate.unwrap_or(sound.rate.min(HIGHEST_RATE));
-    at_rate(sound, rate)
+    at_rate(sound, rate, args)
 }
 
 /// The references at the rate of the mixture; as long as it, each with a name of its own.
@@ -32,7 +33,7 @@ pub(crate) fn references(args: &SeparateArgs, mixture: &Sound) -> Result<Vec<Ref
                 "two references are called {name}: stems are named after them, rename one"
             )));
         }
-        let sound = at_rate(read(path, channel(args)?)?, mixture.rate)?;
+        let sound = at_rate(read(path, args)?, mixture.rate, args)?;
         if sound.samples.len() != mixture.samples.len() {
             return Err(Failure::Request(format!(
                 "{} has {} samples at {} Hz, {} has {}: a reference must be as long as the recording",
@@ -62,13 +63,36 @@ fn channel(args: &SeparateArgs) -> Result<Channel, Failure> {
     }
 }
 
-fn read(path: &Path, channel: Channel) -> Result<Sound, Failure> {
-    bpnmf_audio::read(path, channel).map_err(Failure::sound)
+fn read(path: &Path, args: &SeparateArgs) -> Result<Sound, Failure> {
+    bpnmf_audio::read_within(path, channel(args)?, most_samples(args)).map_err(Failure::sound)
 }
 
-fn at_rate(sound: Sound, rate: u32) -> Result<Sound, Failure> {
+/// The most samples that may be tried.
+fn most_samples(args: &SeparateArgs) -> u64 {
+    if args.force { u64::MAX } else { samples_in_memory() }
+}
+
+/// The most samples that there is memory for.
+pub(crate) fn samples_in_memory() -> u64 {
+    // A sample, its share of the magnitudes and of the counts, and copies of them.
+    const BYTES_A_SAMPLE: u64 = 32;
+    memory::available().map_or(u64::MAX, |bytes| bytes / BYTES_A_SAMPLE)
+}
+
+fn at_rate(sound: Sound, rate: u32, args: &SeparateArgs) -> Result<Sound, Failure> {
     if sound.rate == rate {
         return Ok(sound);
+    }
+    // A header may say one sample a second.
+    let samples = (sound.samples.len() as u64).saturating_mul(rate.into()) / u64::from(sound.rate.max(1));
+    let most = most_samples(args);
+    if samples > most {
+        return Err(Failure::Request(format!(
+            "a sound of {} samples at {} Hz has {samples} at {rate} Hz, and there is memory for {most}: choose a lower \
+             --rate",
+            sound.samples.len(),
+            sound.rate
+        )));
     }
     bpnmf_audio::resample(&sound, rate).map_err(|error| match error {
         bpnmf_audio::Error::Rate { .. } => Failure::Request(format!("--rate: {error}")),

@@ -1,6 +1,6 @@
 //! `bpnmf separate`: a recording becomes counts, counts a posterior, and the posterior sounds.
 
-mod groups;
+pub(crate) mod groups;
 mod input;
 mod output;
 mod page;
@@ -18,6 +18,7 @@ use crate::progress::{Mode, Progress};
 use crate::{fit, interrupt, text};
 use bpnmf::{Counts, StopReason};
 use bpnmf_audio::{Fault, Levels, Parts, REFINEMENTS, Sound, Stft, notes};
+pub(crate) use input::samples_in_memory;
 use output::Separation;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 
 mod delimited;
 mod files;
+mod hostile;
 mod mtx;
 mod npy;
 mod npz;

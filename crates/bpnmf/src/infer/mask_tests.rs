@@ -206,3 +206,32 @@ fn squeezed_sweep_equals_plain_sweep_on_nasty_inputs() {
         check_both(&Case { missing: 0.5, features: 1, components: 17, observations: 9, ..TAME }, seed, 5);
     }
 }
+
+/// Knobs at random, from harmless to absurd.
+fn random_case(number: u64) -> Case {
+    let mut stream: Stream = Key::new(number).stream(Site::Synthesis, 3, 0, 0);
+    let mut pick = |values: &[f64]| values[(stream.uniform() * values.len() as f64) as usize];
+    Case {
+        features: pick(&[1.0, 2.0, 15.0, 16.0, 17.0, 40.0, 75.0]) as usize,
+        observations: pick(&[1.0, 2.0, 7.0, 20.0]) as usize,
+        components: pick(&[1.0, 2.0, 15.0, 16.0, 17.0, 33.0, 64.0]) as usize,
+        w_shape: pick(&[0.001, 0.01, 0.1, 0.5, 2.0, 50.0]),
+        scale: pick(&[1e-30, 1e-9, 1e-3, 0.1, 1.0, 30.0, 1e4, 1e9, 1e12]),
+        on: pick(&[0.0, 0.01, 0.1, 0.5, 1.0]),
+        zeros: pick(&[0.0, 0.5, 0.9, 0.99, 1.0]),
+        logit: pick(&[0.0, 0.1, 3.0, 30.0, 5000.0, 1e12]),
+        missing: pick(&[0.0, 0.0, 0.1, 0.5, 0.97, 1.0]),
+    }
+}
+
+#[test]
+fn squeezed_sweep_equals_plain_sweep_on_random_inputs() {
+    let cases = std::env::var("BPNMF_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300);
+    for number in 0..cases {
+        let case = random_case(number);
+        let problem = build(&case, number);
+        for tiers in [check(&problem, &Known, 2), check(&problem, &problem.lazy, 2)] {
+            assert!(tiers.flips <= tiers.sites());
+        }
+    }
+}

@@ -80,7 +80,27 @@ fn matrices() -> Vec<Counts> {
         all.push(compressed(&dense));
         all.push(dense);
     }
+    all.extend(awkward_matrices());
     all
+}
+
+/// Without counts, with one giant, with rows and columns that are empty or equal, with entries that are missing.
+fn awkward_matrices() -> Vec<Counts> {
+    let made = |value: &dyn Fn(usize, usize) -> f64| {
+        let values = (0..12 * 10).map(|i| value(i % 12, i / 12)).collect();
+        Counts::from_dense(12, 10, values).unwrap()
+    };
+    let every_third = || (0..=10).map(|t| 4 * t).collect();
+    let thirds = [0, 3, 6, 9].repeat(10);
+    vec![
+        made(&|_, _| 0.0),
+        made(&|f, t| if (f, t) == (5, 5) { 1e12 } else { 0.0 }),
+        made(&|f, t| if (f, t) == (5, 5) { 1e12 } else { (f * t) as f64 }),
+        made(&|f, _| 10f64.powi(f as i32)),
+        made(&|_, t| 10f64.powi(t as i32 + 3)),
+        made(&|f, t| if f == 2 || t == 7 { 0.0 } else { 1.0 }),
+        made(&|f, t| (f + t) as f64).with_missing(every_third(), thirds).unwrap(),
+    ]
 }
 
 #[test]
