@@ -10,7 +10,6 @@ use crate::infer::dictionary::Dictionary;
 use crate::infer::mask::Odds;
 use crate::infer::state::{Averages, Variational};
 use crate::infer::{Engine, State, Tiers};
-use crate::prior::Prior;
 use crate::run::{RunOptions, StopReason, TraceRow};
 use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
 use bytes::{Reader, Writer};
@@ -165,12 +164,10 @@ impl Checkpoint {
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
     let Discovery { coarsening, dispersion, prior, path, forced, seconds } = discovery;
     let Dispersion { small, all } = dispersion;
-    let Prior { a, b, c, d, a0, b0, components } = prior.get();
     out.f64(*coarsening)?;
     out.option(*small)?;
     out.option(*all)?;
-    [a, b, c, d, a0, b0].into_iter().try_for_each(|number| out.f64(number))?;
-    out.length(components)?;
+    out.prior(prior)?;
     out.length(path.len())?;
     for Resolution { coarsening, components } in path {
         out.f64(*coarsening)?;
@@ -184,15 +181,7 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
 fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     let coarsening = from.f64()?;
     let dispersion = Dispersion { small: from.option()?, all: from.option()? };
-    let prior = Prior {
-        a: from.f64()?,
-        b: from.f64()?,
-        c: from.f64()?,
-        d: from.f64()?,
-        a0: from.f64()?,
-        b0: from.f64()?,
-        components: from.length()?,
-    };
+    let prior = from.prior()?;
     let resolutions = from.length()?;
     let mut path = Vec::new();
     for _ in 0..resolutions {
@@ -203,7 +192,6 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
-    let prior = prior.check()?;
     Ok(Discovery { coarsening, dispersion, prior, path, forced: forced.then_some(wanted), seconds })
 }
 

@@ -1,6 +1,7 @@
 //! Numbers as bytes, low byte first. A reader never takes a length for granted.
 
 use crate::error::Error;
+use crate::prior::{CheckedPrior, Prior};
 use std::io::{self, Write};
 
 /// What is wrong with bytes that are no checkpoint.
@@ -32,6 +33,12 @@ impl<'a> Writer<'a> {
 
     pub(crate) fn length(&mut self, value: usize) -> io::Result<()> {
         self.u64(value as u64)
+    }
+
+    pub(crate) fn prior(&mut self, prior: &CheckedPrior) -> io::Result<()> {
+        let Prior { a, b, c, d, a0, b0, components } = prior.get();
+        [a, b, c, d, a0, b0].into_iter().try_for_each(|number| self.f64(number))?;
+        self.length(components)
     }
 
     /// Whether something follows.
@@ -129,6 +136,19 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn length(&mut self) -> Result<usize, Error> {
         usize::try_from(self.u64()?).map_err(|_| bad("a length that no memory has"))
+    }
+
+    pub(crate) fn prior(&mut self) -> Result<CheckedPrior, Error> {
+        let prior = Prior {
+            a: self.f64()?,
+            b: self.f64()?,
+            c: self.f64()?,
+            d: self.f64()?,
+            a0: self.f64()?,
+            b0: self.f64()?,
+            components: self.length()?,
+        };
+        prior.check()
     }
 
     pub(crate) fn some(&mut self) -> Result<bool, Error> {

@@ -6,7 +6,6 @@ use super::model::{Model, Part};
 use crate::checkpoint::bytes::{Reader, Writer, bad};
 use crate::error::Error;
 use crate::kernel::Simd;
-use crate::prior::Prior;
 use std::io;
 use std::sync::OnceLock;
 
@@ -74,9 +73,7 @@ impl Stage<'_> {
         self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
         let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, turned: _, parts } =
             self.model;
-        let Prior { a, b, c, d, a0, b0, components } = prior.get();
-        [a, b, c, d, a0, b0].into_iter().try_for_each(|number| out.f64(number))?;
-        out.length(components)?;
+        out.prior(prior)?;
         out.length(*features)?;
         out.length(rate.len())?;
         out.length(parts.len())?;
@@ -102,15 +99,7 @@ impl Journal {
         if verdicts.is_empty() {
             return Err(bad("a search without a stage"));
         }
-        let prior = Prior {
-            a: from.f64()?,
-            b: from.f64()?,
-            c: from.f64()?,
-            d: from.f64()?,
-            a0: from.f64()?,
-            b0: from.f64()?,
-            components: from.length()?,
-        };
+        let prior = from.prior()?;
         let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
         let of_w = from.room(features, components, 8)?;
         let (shape, rate) = (from.f64s(of_w)?, from.f64s(components)?);
@@ -134,7 +123,6 @@ impl Journal {
             }
             parts.push(column);
         }
-        let prior = prior.check()?;
         // The instructions are those of whoever goes on.
         let turned = OnceLock::new();
         let model =
