@@ -284,7 +284,7 @@ class BetaProcessNMF(Base):
         """Poisson log-likelihood of a sample, mean over samples; log x! included.
 
         The activations are the means that `transform` gives. Without `held_out` they come from the very entries that
-        are scored: W is new to them, the activations are not, and more components always look better. To compare
+        are scored: W is new to them, the activations are not, and more components tend to look better. To compare
         models, fit on most entries and score the others:
 
         >>> import numpy as np
@@ -309,8 +309,8 @@ class BetaProcessNMF(Base):
         -------
         score : float
             The sum over the entries of a sample, mean over samples; with `held_out` the sum over the entries of a sample
-            that were held out, mean over the samples that have any. NaN if there are none. A count where the model
-            expects nothing at all costs 691.
+            that were held out, mean over the samples that have any. NaN if there are none. Every count where the
+            model expects nothing at all costs 691.
         """
         if held_out is None:
             return float(np.mean(self._project(X, mask)["log_likelihood"]))
