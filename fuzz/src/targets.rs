@@ -85,7 +85,7 @@ pub fn targets() -> Vec<Target> {
         standings.iter().map(|standing| bpnmf_cli::fuzz::checkpoint_of(standing)).collect();
     let words = bpnmf_cli::fuzz::words();
     vec![
-        plain("npy", 220, seeds::npy(), matrix("x.npy")),
+        plain("npy", 175, seeds::npy(), matrix("x.npy")),
         plain("npz", 100, seeds::npz(), matrix("x.npz")),
         packed("npz, an array", 60, seeds::npy(), zipped, matrix("x.npz")),
         plain("csv", 120, seeds::tables(), matrix("x.csv")),

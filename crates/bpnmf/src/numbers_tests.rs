@@ -69,7 +69,9 @@ fn check(about: &str, fit: &Fit) {
     shares("a share", &posterior.share);
     finite("the usage", &posterior.usage);
     assert!(posterior.usage.iter().all(|usage| *usage <= posterior.observations as f64 + 1e-6), "{about}");
-    finite("the evidence", posterior.evidence.as_deref().unwrap_or_default());
+    // The only component has infinite evidence: without it the data have no explanation.
+    let evidence = posterior.evidence.as_deref().unwrap_or_default();
+    assert!(evidence.iter().all(|value| *value > f64::NEG_INFINITY), "{about}: evidence {evidence:?}");
     finite("the mean log likelihood", &[posterior.log_likelihood]);
     if let Some(discovery) = &fit.discovery {
         let Prior { a, b, c, d, a0, b0, .. } = discovery.prior.get();

@@ -223,11 +223,12 @@ fn a_recording_that_is_longer_than_asked_for_is_refused_by_its_header_or_as_it_c
 #[test]
 fn a_header_that_claims_hours_is_refused_without_memory_for_them() {
     let mut bytes = wav16(1, &[1, 2, 3]);
-    bytes[40..44].copy_from_slice(&0xffff_fff0u32.to_le_bytes());
+    bytes[4..8].copy_from_slice(&0xffff_fffeu32.to_le_bytes());
+    bytes[40..44].copy_from_slice(&0xffff_ff00u32.to_le_bytes());
     let path = scratch("hours.wav");
     std::fs::write(&path, bytes).unwrap();
     let text = read_within(&path, Channel::Mean, 1 << 20).unwrap_err().to_string();
-    assert!(text.contains("it has at least 2147483640 samples a channel"), "{text}");
+    assert!(text.contains("it has at least 2147483520 samples a channel"), "{text}");
 }
 
 /// Found by fuzzing: the decoder multiplies the channels by the bytes of a sample in 16 bits.

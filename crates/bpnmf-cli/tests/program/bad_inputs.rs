@@ -54,7 +54,7 @@ const CASES: [(&str, &str); 51] = [
     ("a recording without samples", "separate none.wav"),
     ("a silent recording", "separate silent.wav"),
     ("a sample that is NaN", "separate nan.wav"),
-    ("a flac header that claims 19 days", "separate claim.flac"),
+    ("a flac header that claims 2^36 samples", "separate claim.flac"),
     ("no such channel", "separate mix.wav --channel 9"),
     ("groups without a group", "separate mix.wav --groups empty.json"),
     ("groups nested ten thousand deep", "separate mix.wav --groups deep.json"),
@@ -93,10 +93,11 @@ fn write_files(bench: &Bench) {
     let mut nan = mix.clone();
     let place = nan.len() - 400;
     nan[place..place + 4].copy_from_slice(&f32::NAN.to_le_bytes());
-    // The stream info: 44.1 kHz, one channel, 16 bits, 2^36 - 1 samples.
-    let mut flac = b"fLaC\x80\0\0\x22\x10\0\x10\0\0\0\0\0\0\0\x0a\xc4\x40\xff\xff\xff\xff\xff".to_vec();
-    flac[21] = 0xff;
-    flac.resize(42 + 16, 0);
+    // The last 36 bits before the checksum say how many samples there are.
+    let tone = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bpnmf-audio/tests/fixtures/tone.flac");
+    let mut flac = std::fs::read(tone).unwrap();
+    flac[21] |= 0x0f;
+    flac[22..26].fill(0xff);
     let market = "%%MatrixMarket matrix coordinate integer general\n";
     let table: &[u8] = b"1,2\n3,4\n";
     let packed = gzipped(table);
@@ -136,7 +137,7 @@ fn write_files(bench: &Bench) {
     bench.write("nan.wav", nan);
     bench.write("claim.flac", flac);
     bench.write("empty.json", b"{}");
-    bench.write("deep.json", "[".repeat(10_000));
+    bench.write("deep.json", "{\"a\": ".repeat(10_000));
     bench.write("huge.json", format!("{{\"a\": [0{}]}}", " ".repeat(2_000_000)));
     bench.write("path.json", b"{\"../a\": [0]}");
     for (folder, bytes) in [

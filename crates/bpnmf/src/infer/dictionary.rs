@@ -143,7 +143,8 @@ impl Dictionary {
         for k in tile * LANES..self.components.min((tile + 1) * LANES) {
             let sum = self.observed_sum(k, missing);
             sums.0[k % LANES] = sum as f32;
-            inverses.0[k % LANES] = (1.0 / sum) as f32;
+            // What is left of a difference may be nothing, and 0 times infinity is no number.
+            inverses.0[k % LANES] = (1.0 / sum).min(f64::from(f32::MAX)) as f32;
         }
         [sums, inverses]
     }

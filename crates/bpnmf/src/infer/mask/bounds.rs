@@ -253,7 +253,9 @@ fn without_h<P, V: Lanes>(place: &Place<'_, '_, P>, c: usize, status: u16, sites
     let slack = V::splat(LN_ERROR + 5e-7).mul_add(log, V::splat(5e-7));
     let gain = V::splat(work.total).mul(log.sub(one).add(r.reciprocal()).add(slack));
     let threshold = logit.add(V::load(&place.job.odds.off[tile].0));
-    let lanes = sites.undecided(c) & tame(work, logit) & !status & !sites.drawn[c];
+    // Beyond this the logarithm means nothing: hardly any of W was observed.
+    let known = r.le(V::splat(1e37));
+    let lanes = sites.undecided(c) & tame(work, logit) & known & !status & !sites.drawn[c];
     sites.decided[H_FREE][c] |= gain.le(threshold) & lanes;
 }
 
