@@ -128,11 +128,11 @@ impl Counts {
     /// column t, strictly increasing. What the matrix held there is forgotten. Entries that were missing already are
     /// missing no longer unless they are named again.
     pub fn with_missing(self, starts: Vec<usize>, rows: Vec<u32>) -> Result<Self, Error> {
-        let Self { features, observations, mut storage, .. } = self;
-        check_compressed(features, observations, &starts, &rows, rows.len())?;
+        check_compressed(self.features, self.observations, &starts, &rows, rows.len())?;
         if rows.is_empty() {
-            return Ok(Self::summarised(features, observations, storage, None));
+            return Ok(Self { missing: None, ..self });
         }
+        let Self { features, observations, mut storage, .. } = self;
         let missing = Missing { starts, rows };
         match &mut storage {
             Storage::Dense(values) => {
