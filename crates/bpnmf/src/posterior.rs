@@ -8,6 +8,10 @@ use crate::infer::state::{Slots, least_usage};
 /// strong data at -0.85 and below.
 const ERROR_A_PARAMETER: f64 = 0.6;
 
+/// The same for each of its counts: most parameters of a component that has hardly any counts cost nothing, so they cannot
+/// be priced too high. True components of weak data have -0.12 and above.
+const ERROR_A_COUNT: f64 = 0.15;
+
 /// Which slots count as components.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counting<'a> {
@@ -71,7 +75,8 @@ impl Posterior {
         let counted = |k: usize| match counting {
             Counting::Usage => usage[k] >= least,
             Counting::Evidence(evidence) => {
-                usage[k] >= least && evidence[k] > -ERROR_A_PARAMETER * (features as f64 + usage[k])
+                let parameters = ERROR_A_PARAMETER * (features as f64 + usage[k]);
+                usage[k] >= least && evidence[k] > -parameters.min(ERROR_A_COUNT * size[k])
             }
             Counting::Forced(..) => true,
         };

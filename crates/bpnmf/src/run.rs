@@ -220,8 +220,7 @@ pub fn run_from(
     }
     let (discovery, coarse, mut state, mut trace) = match checkpoint.map(|checkpoint| checkpoint.past) {
         Some(Past::Iterations { discovery, trace, state }) => {
-            let coarse =
-                discovery.as_ref().and_then(|discovery| search::counts_after(discovery, counts, key));
+            let coarse = discovery.as_ref().and_then(|discovery| search::counts_after(discovery, counts));
             (discovery, coarse, *state, trace)
         }
         begun => {

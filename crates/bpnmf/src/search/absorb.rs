@@ -5,7 +5,7 @@
 
 use super::correction::corrected_bound;
 use super::model::{Model, Part};
-use super::moves::remask_columns;
+use super::moves::{SECOND_LOOK, remask_columns};
 use super::view::View;
 use crate::workers::Workers;
 
@@ -39,16 +39,21 @@ fn companions(
     (takers.len() as f64 >= COVERED * columns.len() as f64).then_some(takers)
 }
 
-/// Gives shared pieces back to the components they are pieces of, while the bound gains by it.
-pub(super) fn absorb_pass(model: &mut Model, view: &View, workers: &Workers) {
-    let mut bound = None;
-    for k in (0..model.components()).rev() {
+/// Gives shared pieces, the components from `from` on, back to those they are pieces of, while the bound gains by it.
+pub(super) fn absorb_pass(model: &mut Model, view: &View, from: usize, workers: &Workers) {
+    let (mut bound, mut plain) = (None, None);
+    for k in (from..model.components()).rev() {
         let (columns, usage) = (model.columns_of(k), model.usage());
         let Some(takers) = companions(model, k, &columns, &usage) else { continue };
         let mut without = model.clone();
         give(&mut without, k, &columns, &takers);
         without.settle(workers);
-        without.ascend(view, 3, workers);
+        without.ascend(view, 1, workers);
+        let plain_before = *plain.get_or_insert_with(|| model.bound(view, workers));
+        if without.bound(view, workers) < plain_before - SECOND_LOOK {
+            continue;
+        }
+        without.ascend(view, 2, workers);
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
         remask_columns(&mut without, view, &touched, workers);
         without.ascend(view, 3, workers);
@@ -56,7 +61,7 @@ pub(super) fn absorb_pass(model: &mut Model, view: &View, workers: &Workers) {
         let after = corrected_bound(&without, view, workers);
         if after > before {
             *model = without;
-            bound = Some(after);
+            (bound, plain) = (Some(after), None);
         }
     }
     model.drop_empty();

@@ -2,7 +2,9 @@
 
 use super::model::Model;
 use super::view::View;
-use super::{Journal, Search, SearchStep, Watch, absorb, births, hyper, merge, moves, start};
+use super::{
+    Journal, Search, SearchStep, Watch, absorb, births, borrow, composite, hyper, merge, moves, start,
+};
 use crate::infer::state::least_usage;
 use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
@@ -67,6 +69,7 @@ impl Run<'_> {
         for _ in 0..2 {
             self.stage(&mut model, |run, model| {
                 moves::remask(model, view, workers);
+                model.drop_empty();
                 model.ascend(view, 3, workers);
                 start::at_least_one(model, view, workers);
                 run.simplify(model, view);
@@ -88,6 +91,12 @@ impl Run<'_> {
             run.say("follow", active(model));
             0
         });
+        self.stage(&mut model, |run, model| {
+            borrow::borrow_pass(model, view, workers);
+            composite::composite_pass(model, view, workers);
+            run.say("borrow", active(model));
+            0
+        });
         while search.grows && !self.stopped && self.stage(&mut model, |_, model| widen(model)) == YES {
             self.grow(&mut model, view);
         }
@@ -103,8 +112,8 @@ impl Run<'_> {
         hyper::learn(model, self.workers);
         model.ascend(view, 2, self.workers);
         merge::merge_pass(model, view, self.workers);
-        moves::delete_pass(model, view, self.workers);
-        absorb::absorb_pass(model, view, self.workers);
+        moves::delete_pass(model, view, 0, self.workers);
+        absorb::absorb_pass(model, view, 0, self.workers);
         model.ascend(view, 3, self.workers);
         self.say("merge, delete", active(model));
     }
@@ -131,11 +140,14 @@ impl Run<'_> {
                 let changed = moves::remask(&mut grown, view, workers);
                 grown.ascend(view, 3, workers);
                 moves::remask_columns(&mut grown, view, &changed, workers);
+                let survivors = grown.usage()[..model.components()].iter().filter(|m| **m > 0).count();
                 grown.drop_empty();
                 grown.ascend(view, 2, workers);
                 merge::merge_pass(&mut grown, view, workers);
-                moves::delete_pass(&mut grown, view, workers);
-                absorb::absorb_pass(&mut grown, view, workers);
+                // The old ones were judged before; they are again when all broods are there.
+                let old = grown.components().min(survivors);
+                moves::delete_pass(&mut grown, view, old, workers);
+                absorb::absorb_pass(&mut grown, view, old, workers);
                 grown.ascend(view, 2, workers);
                 let more = grown.components() > model.components();
                 let gain = grown.bound(view, workers) - model.bound(view, workers);
@@ -151,6 +163,14 @@ impl Run<'_> {
             if failed > FAILED_BROODS || self.stopped {
                 break;
             }
+        }
+        if !self.stopped {
+            self.stage(model, |run, model| {
+                moves::delete_pass(model, view, 0, workers);
+                absorb::absorb_pass(model, view, 0, workers);
+                run.say("delete", active(model));
+                0
+            });
         }
     }
 }

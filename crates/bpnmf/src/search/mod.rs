@@ -9,7 +9,9 @@
 
 mod absorb;
 mod births;
+mod borrow;
 mod chain;
+mod composite;
 mod correction;
 mod explore;
 mod hyper;
@@ -22,6 +24,8 @@ mod nmf;
 mod pursuit;
 mod resolution;
 mod start;
+#[cfg(test)]
+mod stuck_tests;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -124,8 +128,8 @@ impl Found {
 }
 
 /// The counts that sampling works with after a search, if they are not the counts themselves.
-pub(crate) fn counts_after(discovery: &Discovery, counts: &Counts, key: Key) -> Option<Counts> {
-    (discovery.coarsening < 1.0).then(|| resolution::coarsened(counts, discovery.coarsening, key))
+pub(crate) fn counts_after(discovery: &Discovery, counts: &Counts) -> Option<Counts> {
+    (discovery.coarsening < 1.0).then(|| resolution::coarsened(counts, discovery.coarsening))
 }
 
 /// Sees a search.
@@ -205,7 +209,7 @@ impl Search {
             model = (power == 1.0).then_some(first);
         }
         if power < 1.0 {
-            let fewer = resolution::coarsened(counts, power, key);
+            let fewer = resolution::coarsened(counts, power);
             if fewer.nonzeros() == 0 {
                 return Err(Error::NothingLeft { coarsening: power });
             }
@@ -251,7 +255,7 @@ impl Search {
         let mut model = model.clone();
         let mut before = 1.0;
         for step in STEPS {
-            let fewer = resolution::coarsened(counts, power * step, run.key.derived(700));
+            let fewer = resolution::coarsened(counts, power * step);
             let view = View::new(&fewer);
             if view.total < 1.0 {
                 break;
@@ -264,6 +268,7 @@ impl Search {
             model.settle(run.workers);
             model.ascend(&view, 2, run.workers);
             moves::remask(&mut model, &view, run.workers);
+            model.drop_empty();
             model.ascend(&view, 2, run.workers);
             run.simplify(&mut model, &view);
             path.insert(0, Resolution { coarsening: power * step, components: active(&model) });

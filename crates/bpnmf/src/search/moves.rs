@@ -10,7 +10,7 @@ use crate::workers::Workers;
 /// Columns handled between two looks at whether a deletion is hopeless.
 const BATCH: usize = 32;
 
-/// Every column explained anew; says in which the mask changed.
+/// Every column explained anew; says in which the mask changed. Components may be off everywhere afterwards.
 pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) -> Vec<usize> {
     let log_odds = model.log_odds(&model.usage());
     let mut all = core::mem::take(&mut model.parts);
@@ -26,7 +26,6 @@ pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) -> Vec<u
         changed
     });
     model.parts = all;
-    model.drop_empty();
     changed.into_iter().flatten().enumerate().filter(|(_, changed)| *changed).map(|(t, _)| t).collect()
 }
 
@@ -121,10 +120,10 @@ pub(super) fn evidence(model: &Model, view: &View, workers: &Workers) -> Vec<f64
         .collect()
 }
 
-/// Deletes components, rarest first, while the evidence gains by it.
-pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
+/// Deletes components, rarest first and only those from `from` on, while the evidence gains by it.
+pub(super) fn delete_pass(model: &mut Model, view: &View, from: usize, workers: &Workers) {
     let mut usage = model.usage();
-    let mut order: Vec<usize> = (0..model.components()).collect();
+    let mut order: Vec<usize> = (from..model.components()).collect();
     order.sort_by_key(|&k| (usage[k], k));
     let mut left = usage.iter().filter(|m| **m > 0).count();
     let mut curvature = None;
@@ -149,10 +148,15 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, workers: &Workers) {
 }
 
 /// A loss above this is not worth a second look.
-const SECOND_LOOK: f64 = 3000.0;
+pub(super) const SECOND_LOOK: f64 = 3000.0;
 
 /// The nats a parameter that a second look must gain: below, the bound of a weak component is not to be trusted.
 const UNCERTAIN: f64 = 2.0;
+
+/// What the bound must gain before a component on in so many columns goes, where W of the others is free to follow.
+pub(super) fn uncertain(model: &Model, usage: usize) -> f64 {
+    UNCERTAIN * (model.features + usage) as f64
+}
 
 /// Second looks that may fail in a row.
 const FAILED_LOOKS: usize = 4;
@@ -186,8 +190,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
         without.ascend(view, 3, workers);
         let after = corrected_bound(&without, view, workers);
         // Where the bound is not sure enough the component stays.
-        let uncertain = UNCERTAIN * (model.features + usage[k]) as f64;
-        if after > bound + uncertain {
+        if after > bound + uncertain(model, usage[k]) {
             (*model, bound, failed) = (without, after, 0);
         } else {
             failed += 1;

@@ -56,6 +56,7 @@ fn halfway<'a>(counts: &'a Counts, workers: &Workers) -> (Model, View<'a>) {
     let mut model = start::model(&view, &factors, prior, workers.simd, workers);
     model.ascend(&view, 3, workers);
     moves::remask(&mut model, &view, workers);
+    model.drop_empty();
     model.ascend(&view, 2, workers);
     (model, view)
 }
