@@ -1,6 +1,5 @@
 //! Rows of W and columns of H drawn from gamma distributions, many entries at once.
 
-use super::activations::ones;
 use super::dictionary::stored;
 use crate::kernel::{LANES, Simd, Tile};
 use crate::random::gamma::{gamma_row, gamma_sites};
@@ -35,9 +34,18 @@ pub(crate) fn draw_row(
             *into = shape(first + j);
         }
         gamma_row(simd, key, site, iteration, i, first as u32, shapes, draws);
-        for (j, (out, draw)) in out.iter_mut().zip(draws).enumerate() {
-            *out = stored(*draw / rate(first + j));
+        // The shapes have served: several divisions at once take as long as one.
+        for (j, into) in shapes.iter_mut().enumerate() {
+            *into = rate(first + j);
         }
+        divide(draws, shapes, out);
+    }
+}
+
+/// out = draws / rates, as entries are stored.
+fn divide(draws: &[f64], rates: &[f64], out: &mut [f32]) {
+    for ((out, draw), rate) in out.iter_mut().zip(draws).zip(rates) {
+        *out = stored(draw / rate);
     }
 }
 
@@ -51,25 +59,29 @@ pub(crate) fn draw_sites(
     rate: impl Fn(usize, usize) -> f64,
 ) {
     let mut sites = [[0u32; 2]; MANY];
-    let first = place.i as usize;
-    let mut active = on
-        .chunks_exact(tiles)
-        .enumerate()
-        .flat_map(|(c, on)| ones(on).map(move |k| [(first + c) as u32, k as u32]));
-    loop {
-        let mut n = 0;
-        for site in active.by_ref().take(MANY) {
-            sites[n] = site;
-            n += 1;
-        }
-        if n == 0 {
-            return;
-        }
-        draw_some(place, &sites[..n], &shape, &rate, |[t, k], draw| {
-            let (c, k) = (t as usize - first, k as usize);
+    let (mut n, mut t) = (0, place.i);
+    let mut draw = |sites: &[[u32; 2]]| {
+        draw_some(place, sites, &shape, &rate, |[t, k], draw| {
+            let (c, k) = ((t - place.i) as usize, k as usize);
             values[c * tiles + k / LANES].0[k % LANES] = draw;
         });
+    };
+    for column in on.chunks_exact(tiles) {
+        for (tile, &word) in column.iter().enumerate() {
+            if n + LANES > MANY {
+                draw(&sites[..n]);
+                n = 0;
+            }
+            let mut rest = word;
+            while rest != 0 {
+                sites[n] = [t, (tile * LANES) as u32 + rest.trailing_zeros()];
+                rest &= rest - 1;
+                n += 1;
+            }
+        }
+        t += 1;
     }
+    draw(&sites[..n]);
 }
 
 /// Draws ~ Gamma(shape(t, k), rate(t, k)) at any [t, k], `place.i` notwithstanding.
@@ -97,13 +109,17 @@ fn draw_some(
     rate: &impl Fn(usize, usize) -> f64,
     mut take: impl FnMut([u32; 2], f32),
 ) {
-    let (mut shapes, mut draws) = ([0.0; MANY], [0.0; MANY]);
+    let (mut shapes, mut draws, mut out) = ([0.0; MANY], [0.0; MANY], [0.0; MANY]);
     let (shapes, draws) = (&mut shapes[..sites.len()], &mut draws[..sites.len()]);
     for (into, &[t, k]) in shapes.iter_mut().zip(sites) {
         *into = shape(t as usize, k as usize);
     }
     gamma_sites(place.simd, place.key, place.site, place.iteration, sites, shapes, draws);
-    for (&[t, k], draw) in sites.iter().zip(draws) {
-        take([t, k], stored(*draw / rate(t as usize, k as usize)));
+    for (into, &[t, k]) in shapes.iter_mut().zip(sites) {
+        *into = rate(t as usize, k as usize);
+    }
+    divide(draws, shapes, &mut out[..sites.len()]);
+    for (&site, draw) in sites.iter().zip(out) {
+        take(site, draw);
     }
 }

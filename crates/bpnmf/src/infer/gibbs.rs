@@ -151,7 +151,7 @@ impl Engine for Gibbs {
         };
         let features = counts.features();
         let workspace = &mut *workers.workspace();
-        workspace.start(counts, components);
+        workspace.start(counts, dictionary);
         let mut shares = core::mem::take(&mut workspace.kept_shares);
         shares.clear();
         for columns in blocks(counts, batch.columns.clone(), workers) {
@@ -193,7 +193,8 @@ impl Engine for Gibbs {
         // Until the burn-in is over the average is the last state itself.
         averages.draws = if iteration <= self.burn_in { 1 } else { averages.draws + 1 };
         let rate = 1.0 / f64::from(averages.draws);
-        averages.blend_columns(activations, 0..counts.observations(), rate, |_, _, h| f64::from(h));
+        let all = 0..counts.observations();
+        averages.blend_columns(workers.simd, activations, all, rate, |_, _, h| f64::from(h));
         for k in 0..components {
             let means = &mut averages.dictionary[k * features..][..features];
             for (mean, &w) in means.iter_mut().zip(dictionary.row(k)) {

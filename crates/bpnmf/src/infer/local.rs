@@ -5,11 +5,11 @@
 
 use super::activations::Activations;
 pub(crate) use super::allocate::Allocation;
-use super::allocate::{self, Allocated, Task, add_up, add_up_drawn, share};
+use super::allocate::{self, Allocated, Doubled, Task, add_up, add_up_drawn, share};
 use super::dictionary::Dictionary;
 use super::mask::{self, MOST_COLUMNS, Proposal, Sweep, Tiers, compact, sweep};
 use crate::counts::Counts;
-use crate::kernel::{LANES, Tile};
+use crate::kernel::Tile;
 use crate::stats::SuffStats;
 use crate::workers::Workers;
 use core::ops::Range;
@@ -34,6 +34,7 @@ pub(crate) struct Workspace {
     pub(crate) stats: SuffStats,
     pub(crate) tiers: Tiers,
     columns: Vec<Allocated>,
+    doubled: Doubled,
     /// sum over f of Z_ftk for the columns of the block, at `(t - from) * K + k`; only sites that are on mean anything.
     pub(crate) shares: Vec<f64>,
     /// The same for all columns, for the engine that needs them after W.
@@ -48,10 +49,18 @@ pub(crate) struct Scratch {
 }
 
 impl Workspace {
-    /// Clears the sums.
-    pub(crate) fn start(&mut self, counts: &Counts, components: usize) {
-        self.stats.clear(counts.features(), components, counts.has_missing());
+    /// Clears the sums and takes over W.
+    pub(crate) fn start(&mut self, counts: &Counts, dictionary: &Dictionary) {
+        self.stats.clear(counts.features(), dictionary.components(), counts.has_missing());
         self.tiers = Tiers::default();
+        if !compact(counts) {
+            self.doubled.fill(dictionary);
+        }
+    }
+
+    /// The components that are on in the columns of the last block, with their activation.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[(usize, f32)]> {
+        self.columns.iter().map(|column| &column.parts[..])
     }
 
     /// Completes the sums after the last block.
@@ -94,7 +103,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         let components = activations.components();
         let tiles = activations.tiles();
         let (from, to) = (columns.start, columns.end);
-        let Workspace { stats, tiers, columns: done, shares, .. } = workspace;
+        let Workspace { stats, tiers, columns: done, doubled, shares, .. } = workspace;
         if done.len() < columns.len() {
             done.resize_with(columns.len(), Allocated::default);
         }
@@ -109,27 +118,18 @@ impl<P: Proposal> LocalStep<'_, P> {
             .zip(shares.chunks_mut(GROUP * components))
             .enumerate();
         workers.for_each(groups, |(group, (((on, values), done), shares)), scratch| {
-            self.columns(workers, from + group * GROUP, on, values, done, shares, scratch);
+            self.columns(workers, from + group * GROUP, doubled, on, values, done, shares, scratch);
         });
         let features = counts.features();
-        match self.allocation {
+        let many = components.div_ceil(workers.threads());
+        let rows = stats.allocated.chunks_mut(many * features).enumerate();
+        workers.for_each(rows, |(part, rows), scratch| match self.allocation {
             Allocation::Expected => {
-                let rows = stats.allocated.chunks_mut(LANES * features);
-                workers.for_each(rows.enumerate(), |(tile, rows), scratch| {
-                    let scratch = &mut scratch.allocate;
-                    add_up(workers.simd, counts, rows, tile, from..to, activations, done, scratch);
-                });
+                add_up(workers.simd, counts, rows, part * many, done, &mut scratch.allocate);
             }
-            Allocation::Sampled => {
-                let many = components.div_ceil(workers.threads());
-                let rows = stats.allocated.chunks_mut(many * features).enumerate();
-                workers.for_each(rows, |(part, rows), _| {
-                    add_up_drawn(workers.simd, features, part * many, rows, done);
-                });
-            }
-        }
+            Allocation::Sampled => add_up_drawn(workers.simd, features, part * many, rows, done),
+        });
         if counts.has_missing() {
-            let many = components.div_ceil(workers.threads());
             let rows = stats.unseen_mut().chunks_mut(many * features).enumerate();
             workers.for_each(rows, |(part, rows), _| {
                 let mine = part * many..part * many + rows.len() / features;
@@ -141,8 +141,8 @@ impl<P: Proposal> LocalStep<'_, P> {
                 }
             });
         }
-        for (column, t) in done.iter().zip(from..to) {
-            for (k, h) in activations.column(t).iter() {
+        for column in done {
+            for &(k, h) in &column.parts {
                 stats.activation[k] += f64::from(h);
                 stats.usage[k] += 1.0;
             }
@@ -157,6 +157,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         &self,
         workers: &Workers,
         from: usize,
+        doubled: &Doubled,
         on: &mut [u16],
         values: &mut [Tile],
         done: &mut [Allocated],
@@ -169,7 +170,8 @@ impl<P: Proposal> LocalStep<'_, P> {
             tiers.add(&sweep(workers.simd, &job, from, on, values, &mut scratch.sweep));
         }
         let Sweep { counts, dictionary, key, .. } = self.sweep;
-        let task = Task { counts, dictionary, allocation: self.allocation, key, iteration: self.iteration };
+        let task =
+            Task { counts, dictionary, doubled, allocation: self.allocation, key, iteration: self.iteration };
         share(workers.simd, task, from, on, values, done, shares, &mut scratch.allocate);
         for column in done {
             // The whole group's tiers go with its first column.

@@ -6,7 +6,7 @@ use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::gibbs::{init_mask, start_means};
 use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
-use super::state::{Averages, Slots, Variational, report};
+use super::state::{Averages, Slots, Variational, blend, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
@@ -195,7 +195,7 @@ impl Engine for Ssmf {
 
         // Line 6: the mask and E[Z]; the updates of q(H), whose columns are then done with.
         let workspace = &mut *workers.workspace();
-        workspace.start(counts, components);
+        workspace.start(counts, dictionary);
         for columns in blocks(counts, batch.columns.clone(), workers) {
             let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
             let tiles = activations.tiles();
@@ -216,20 +216,23 @@ impl Engine for Ssmf {
             local.run(columns.clone(), activations, workers, workspace);
 
             let at = columns.start * components..columns.end * components;
-            let shapes = q.nu_h[at.clone()].chunks_mut(components);
-            let parameters = shapes.zip(q.rho_h[at].chunks_mut(components));
-            let sites = parameters.zip(workspace.shares.chunks(components)).zip(columns.clone());
-            workers.for_each(sites, |(((nu, rho), shares), t), _| {
-                for k in 0..components {
-                    nu[k] = keep * nu[k] + eta * prior.c();
-                    rho[k] = keep * rho[k] + eta * prior.d();
-                }
-                for (k, _) in activations.column(t).iter() {
-                    nu[k] += eta * shares[k];
-                    rho[k] += eta * dictionary.observed_sum(k, counts.missing(t));
+            let shapes = q.nu_h[at.clone()].chunks_mut(GROUP * components);
+            let parameters = shapes.zip(q.rho_h[at].chunks_mut(GROUP * components));
+            let groups = parameters.zip(workspace.shares.chunks(GROUP * components)).enumerate();
+            workers.for_each(groups, |(group, ((nu, rho), shares)), _| {
+                blend(workers.simd, nu, keep, eta * prior.c());
+                blend(workers.simd, rho, keep, eta * prior.d());
+                let first = group * GROUP;
+                for (c, parts) in workspace.parts().skip(first).take(nu.len() / components).enumerate() {
+                    let missing = counts.missing(columns.start + first + c);
+                    for &(k, _) in parts {
+                        let at = c * components + k;
+                        nu[at] += eta * shares[at];
+                        rho[at] += eta * dictionary.observed_sum(k, missing);
+                    }
                 }
             });
-            averages.blend_columns(activations, columns.clone(), eta, |t, k, _| {
+            averages.blend_columns(workers.simd, activations, columns.clone(), eta, |t, k, _| {
                 let share = workspace.shares[(t - columns.start) * components + k];
                 (prior.c() + share) / (prior.d() + dictionary.observed_sum(k, counts.missing(t)))
             });

@@ -4,8 +4,8 @@ use super::activations::Activations;
 use super::dictionary::Dictionary;
 use super::mask::{Odds, Tiers};
 use crate::counts::Counts;
-use crate::kernel::Simd;
 use crate::kernel::exact::sum_ln;
+use crate::kernel::{Lanes, Simd, dispatch};
 use crate::prior::CheckedPrior;
 use crate::special::{ln, ln_beta, ln_gamma};
 use crate::stats::SuffStats;
@@ -67,24 +67,45 @@ impl Averages {
     /// Moves the averages of `columns` towards the mask and `masked(t, k, h)` by the step `rate`.
     pub(crate) fn blend_columns(
         &mut self,
+        simd: Simd,
         activations: &Activations,
         columns: Range<usize>,
         rate: f64,
         masked: impl Fn(usize, usize, f32) -> f64,
     ) {
         let components = activations.components();
+        let at = columns.start * components..columns.end * components;
+        let (means, inclusion) = (&mut self.masked[at.clone()], &mut self.inclusion[at]);
         let keep = (1.0 - rate) as f32;
+        fade(simd, means, keep);
+        fade(simd, inclusion, keep);
+        let (mut parts, mut first) = (Vec::with_capacity(components), 0);
         for t in columns {
-            let at = t * components..(t + 1) * components;
-            let (means, inclusion) = (&mut self.masked[at.clone()], &mut self.inclusion[at]);
-            means.iter_mut().for_each(|mean| *mean *= keep);
-            inclusion.iter_mut().for_each(|mean| *mean *= keep);
-            for (k, h) in activations.column(t).iter() {
-                means[k] += (rate * masked(t, k, h)) as f32;
-                inclusion[k] += rate as f32;
+            activations.column(t).list(&mut parts);
+            for &(k, h) in &parts {
+                means[first + k] += (rate * masked(t, k, h)) as f32;
+                inclusion[first + k] += rate as f32;
             }
+            first += components;
         }
     }
+}
+
+dispatch! { fn fade [] (values: &mut [f32], keep: f32) = fade_on }
+
+#[inline(always)]
+fn fade_on<V: Lanes>(values: &mut [f32], keep: f32) {
+    values.iter_mut().for_each(|value| *value *= keep);
+}
+
+dispatch! {
+    /// values = keep values + gain, in double precision.
+    pub(crate) fn blend [] (values: &mut [f64], keep: f64, gain: f64) = blend_on
+}
+
+#[inline(always)]
+fn blend_on<V: Lanes>(values: &mut [f64], keep: f64, gain: f64) {
+    values.iter_mut().for_each(|value| *value = keep * *value + gain);
 }
 
 /// What a run says about every slot, whether it counts as a component or not.

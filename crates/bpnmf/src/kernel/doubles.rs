@@ -44,8 +44,6 @@ pub(crate) trait Eight: Copy {
     fn mul_add(self, a: Self, b: Self) -> Self;
     /// b - self * a, rounded once.
     fn neg_mul_add(self, a: Self, b: Self) -> Self;
-    /// self where the lane of `x` is positive, else 0, also instead of NaN.
-    fn where_positive(self, x: Self) -> Self;
 }
 
 /// Lanes with doubles to go with them.
@@ -61,7 +59,15 @@ pub(crate) trait Doubles: Lanes {
 #[inline(always)]
 pub(crate) fn sum_of(line: &Line) -> f64 {
     let v = &line.0;
-    ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]))
+    // Side by side, for machines that add several at once.
+    let [mut four, mut two] = [[0.0; 4], [0.0; 4]];
+    for i in 0..4 {
+        four[i] = v[i] + v[i + 4];
+    }
+    for i in 0..2 {
+        two[i] = four[i] + four[i + 2];
+    }
+    two[0] + two[1]
 }
 
 /// Eight doubles without special instructions.
@@ -115,10 +121,6 @@ impl Eight for PlainEight {
             out[i] = (-self.0[i]).mul_add(a.0[i], b.0[i]);
         }
         Self(out)
-    }
-    #[inline(always)]
-    fn where_positive(self, x: Self) -> Self {
-        self.zip(x, |a, x| if x > 0.0 { a } else { 0.0 })
     }
 }
 
@@ -180,13 +182,6 @@ impl Eight for WideEight {
     #[inline(always)]
     fn neg_mul_add(self, a: Self, b: Self) -> Self {
         Self(unsafe { _mm512_fnmadd_pd(self.0, a.0, b.0) })
-    }
-    #[inline(always)]
-    fn where_positive(self, x: Self) -> Self {
-        unsafe {
-            let positive = _mm512_cmp_pd_mask::<_CMP_GT_OQ>(x.0, _mm512_setzero_pd());
-            Self(_mm512_maskz_mov_pd(positive, self.0))
-        }
     }
 }
 
@@ -254,17 +249,6 @@ impl Eight for HalfEight {
         unsafe {
             Self([_mm256_fnmadd_pd(self.0[0], a.0[0], b.0[0]), _mm256_fnmadd_pd(self.0[1], a.0[1], b.0[1])])
         }
-    }
-    #[inline(always)]
-    fn where_positive(self, x: Self) -> Self {
-        let mut out = self.0;
-        for i in 0..2 {
-            unsafe {
-                let positive = _mm256_cmp_pd::<_CMP_GT_OQ>(x.0[i], _mm256_setzero_pd());
-                out[i] = _mm256_and_pd(self.0[i], positive);
-            }
-        }
-        Self(out)
     }
 }
 

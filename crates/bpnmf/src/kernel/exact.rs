@@ -58,16 +58,11 @@ fn add_products<V: Doubles>(sums: &mut [V::Eight; 2], a: &[f64; LANES], w: &[f32
     }
 }
 
-/// log(rate) in single precision, good to 2e-7, of sixteen rates. Where nothing is on the rate is 0 and so is the count:
-/// any finite logarithm will do.
+/// Sixteen rates in single precision. Where nothing is on the rate is 0 and so is the count: any number will do whose
+/// logarithm and whose inverse are finite.
 #[inline(always)]
-pub(crate) fn ln_of_rates<V: Doubles, const N: usize>(rates: [[V::Eight; 2]; N]) -> [V; N] {
-    let (least, most) = (V::splat(f32::MIN_POSITIVE), V::splat(1e38));
-    let mut clamped = [least; N];
-    for n in 0..N {
-        clamped[n] = V::narrowed(rates[n]).max(least).min(most);
-    }
-    V::ln_exactly(clamped)
+pub(crate) fn single_of<V: Doubles>(rate: [V::Eight; 2]) -> V {
+    V::narrowed(rate).max(V::splat(f32::MIN_POSITIVE)).min(V::splat(1e38))
 }
 
 /// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each index mod 16.
@@ -80,7 +75,8 @@ pub(crate) fn sum_x_ln<V: Doubles>(x: &[f64], rate: &[f64]) -> f64 {
             (xs[i], rates[i]) = (x[at + i], rate[at + i]);
         }
         let (halves, _) = rates.as_chunks::<EIGHT>();
-        let [log] = ln_of_rates::<V, 1>([[V::Eight::load(&halves[0]), V::Eight::load(&halves[1])]]);
+        let rate = [V::Eight::load(&halves[0]), V::Eight::load(&halves[1])];
+        let [log] = V::ln_exactly([single_of::<V>(rate)]);
         let mut logs = [0.0; LANES];
         log.store(&mut logs);
         add_products::<V>(&mut sums, &xs, &logs);

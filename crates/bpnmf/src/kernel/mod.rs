@@ -8,9 +8,9 @@ pub(crate) mod doubles;
 pub(crate) mod exact;
 mod lanes;
 
+pub(crate) use lanes::{ABOVE_ERROR, LN_ERROR, Lanes, Plain, each};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use lanes::{Avx2, Avx512};
-pub(crate) use lanes::{LN_ERROR, Lanes, Plain, each};
 
 /// The number of lanes, and of components in a tile.
 pub(crate) const LANES: usize = 16;

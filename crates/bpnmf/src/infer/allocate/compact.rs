@@ -1,6 +1,7 @@
 //! Columns of which only the positive entries are held, one at a time.
 
-use super::{Allocated, Allocation, Listed, Task};
+use super::sums::Listed;
+use super::{Allocated, Allocation, Task};
 use crate::infer::dictionary::Dictionary;
 use crate::kernel::dispatch;
 use crate::kernel::doubles::{Doubles, flat_lines, flat_lines_mut};
@@ -90,9 +91,9 @@ fn share_column<V: Doubles>(task: Task<'_>, out: &mut Allocated, shares: &mut [f
 /// sums[k][f] += ratio h of the columns that `on` lists for each component, in their order.
 #[inline(always)]
 pub(super) fn add_up(sums: &mut [f64], features: usize, on: &Listed, done: &[Allocated]) {
-    for (lane, sums) in sums.chunks_exact_mut(features).enumerate() {
-        for &(c, h) in on.columns(lane) {
-            let (column, h) = (&done[c as usize], f64::from(h));
+    for (sums, on) in sums.chunks_exact_mut(features).zip(on.components()) {
+        for &(c, h) in on {
+            let column = &done[c];
             for (&f, &ratio) in column.rows.iter().zip(flat_lines(&column.ratio)) {
                 sums[f as usize] += ratio * h;
             }

@@ -4,18 +4,21 @@
 
 mod compact;
 mod dense;
+mod doubled;
 mod sampled;
+mod sums;
 
-use super::activations::{Activations, ActiveColumn};
+use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use super::mask::{Tiers, compact};
 use crate::counts::{Column, Counts};
-use crate::kernel::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
+use crate::kernel::doubles::{Doubles, Eight, Line, sum_of};
 use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
 use crate::random::Key;
-use core::ops::Range;
+pub(crate) use doubled::Doubled;
 use sampled::Many;
 pub(crate) use sampled::add_up_drawn;
+pub(crate) use sums::add_up;
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub(crate) struct Allocated {
     rows: Vec<u32>,
     /// The counts of the entries, unless they are held that way anyway: see [`entries`].
     x: Vec<f64>,
-    /// X / Xhat at the entries, padded to whole chunks; not if counts are drawn.
+    /// X / Xhat at the entries, padded to whole tiles; not if counts are drawn.
     ratio: Vec<Line>,
     pub(crate) parts: Vec<(usize, f32)>,
     /// Counts that were drawn, a part after the other, and in addition to them those in `many`.
@@ -50,7 +53,7 @@ pub(crate) struct Scratch {
     compact: compact::Scratch,
     dense: dense::Scratch,
     sampled: sampled::Scratch,
-    on: Listed,
+    on: sums::Listed,
 }
 
 /// What an allocation reads.
@@ -58,6 +61,8 @@ pub(crate) struct Scratch {
 pub(crate) struct Task<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) dictionary: &'a Dictionary,
+    /// The same; read if all features of a column are looked at.
+    pub(crate) doubled: &'a Doubled,
     pub(crate) allocation: Allocation,
     pub(crate) key: Key,
     pub(crate) iteration: u32,
@@ -126,8 +131,7 @@ impl Allocated {
             }
         }
         let entries = if compact(counts) { self.x.len() } else { counts.features() };
-        let lines = (entries.div_ceil(EIGHT)).next_multiple_of(dense::LINES);
-        self.ratio.resize(lines, Line::ZERO);
+        self.ratio.resize(2 * entries.div_ceil(LANES), Line::ZERO);
     }
 
     /// The components that are on, with the counts at the entries that were drawn for them.
@@ -144,66 +148,6 @@ fn entries<'a>(counts: &'a Counts, t: usize, x: &'a [f64]) -> &'a [f64] {
     match counts.column(t) {
         Column::Dense(values) if !compact(counts) => values,
         _ => x,
-    }
-}
-
-dispatch! {
-    /// rows[k] += sum over the columns of ratio h, for the sixteen components of a tile, in the order of the columns.
-    pub(crate) fn add_up [] (
-        counts: &Counts, rows: &mut [f64], tile: usize, columns: Range<usize>, activations: &Activations,
-        done: &[Allocated], scratch: &mut Scratch,
-    ) = add_up_tile
-}
-
-#[inline(always)]
-fn add_up_tile<V: Doubles>(
-    counts: &Counts,
-    rows: &mut [f64],
-    tile: usize,
-    columns: Range<usize>,
-    activations: &Activations,
-    done: &[Allocated],
-    scratch: &mut Scratch,
-) {
-    scratch.on.fill(tile, columns, activations);
-    if compact(counts) {
-        compact::add_up(rows, counts.features(), &scratch.on, done);
-    } else {
-        dense::add_up::<V>(rows, counts.features(), &scratch.on, done);
-    }
-}
-
-/// For each of sixteen components the columns it is on in, and how strongly. Made once, for whether a site is on cannot be
-/// predicted, and would be asked for every few features.
-#[derive(Debug, Clone, Default)]
-struct Listed {
-    most: usize,
-    listed: [usize; LANES],
-    columns: Vec<(u32, f32)>,
-}
-
-impl Listed {
-    #[inline(always)]
-    fn fill(&mut self, tile: usize, columns: Range<usize>, activations: &Activations) {
-        (self.most, self.listed) = (columns.len(), [0; LANES]);
-        self.columns.resize(LANES * columns.len(), (0, 0.0));
-        for (c, t) in columns.enumerate() {
-            let active = activations.column(t);
-            let mut rest = active.on[tile];
-            while rest != 0 {
-                let lane = rest.trailing_zeros() as usize % LANES;
-                rest &= rest - 1;
-                self.columns[lane * self.most + self.listed[lane]] =
-                    (c as u32, active.values[tile * LANES + lane]);
-                self.listed[lane] += 1;
-            }
-        }
-    }
-
-    /// Columns, counted from the first of the block, in their order.
-    #[inline(always)]
-    fn columns(&self, lane: usize) -> &[(u32, f32)] {
-        &self.columns[lane * self.most..][..self.listed[lane]]
     }
 }
 

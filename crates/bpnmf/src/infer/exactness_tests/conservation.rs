@@ -45,7 +45,7 @@ fn allocate(
     };
     let local = LocalStep { sweep, sweeps: 1, allocation, iteration: 3 };
     let mut workspace = Workspace::default();
-    workspace.start(counts, COMPONENTS);
+    workspace.start(counts, &dictionary);
     local.run(0..counts.observations(), &mut activations, workers, &mut workspace);
     workspace.finish(allocation, &dictionary);
     (activations, workspace)
@@ -161,7 +161,7 @@ fn sampled_allocations_have_the_mean_and_variance_of_the_multinomial() {
             number: 0,
         };
         let local = LocalStep { sweep, sweeps: 1, allocation: Allocation::Sampled, iteration };
-        workspace.start(&counts, 3);
+        workspace.start(&counts, &dictionary);
         local.run(0..1, &mut activations, &workers, &mut workspace);
         workspace.finish(Allocation::Sampled, &dictionary);
         assert_eq!(activations.usage(), [1, 1, 1]);

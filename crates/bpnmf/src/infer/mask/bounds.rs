@@ -4,7 +4,7 @@
 use super::single::{block_jensen, logarithms};
 use super::{MOST_COLUMNS, Proposal, Sweep};
 use crate::infer::work::Work;
-use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each};
+use crate::kernel::{ABOVE_ERROR, LANES, LN_ERROR, Lanes, Tile, each};
 
 /// Covers the 32 bits of u behind the first 32 (2.5e-4 for u in the range below), and the error of logit(u), 8e-5.
 pub(super) const MARGIN: f32 = 3.5e-4;
@@ -21,7 +21,7 @@ pub(super) const SHARE: f32 = 0.97;
 
 /// Relative error of Jensen bounds beside that of the scores: one of the logarithm, and a few roundings of the total and
 /// of the share, which count up to ten times when a site is on (see [`SHARE`]).
-const JENSEN_ERROR: f32 = LN_ERROR + 2e-5;
+const JENSEN_ERROR: f32 = ABOVE_ERROR + 2e-5;
 
 /// The sites of one tile in all columns, sixteen a column, on their way to a decision. Bit i of a mask is component i.
 #[derive(Debug, Clone)]
@@ -311,7 +311,7 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
 /// log(1 + share) or more, with the digits it should have: see [`SHARE`]. NaN stays NaN.
 #[inline(always)]
 pub(super) fn ln_of_share<V: Lanes, const N: usize>(shares: [V; N]) -> [V; N] {
-    V::ln_1p::<N>(each!(V, N, n => V::splat(-SHARE).max(shares[n])))
+    V::ln_1p_above::<N>(each!(V, N, n => V::splat(-SHARE).max(shares[n])))
 }
 
 /// value + relative |value|.

@@ -10,6 +10,13 @@ fn logarithms<V: Lanes>(values: &mut [Tile]) {
     }
 }
 
+fn upper_bounds<V: Lanes>(values: &mut [Tile]) {
+    for tile in values {
+        let [bound] = V::ln_1p_above([V::load(&tile.0)]);
+        bound.store(&mut tile.0);
+    }
+}
+
 fn reciprocals<V: Lanes>(values: &mut [Tile]) {
     for tile in values {
         V::load(&tile.0).reciprocal().store(&mut tile.0);
@@ -32,6 +39,7 @@ fn exact_logarithms<V: Lanes>(values: &mut [Tile]) {
 
 dispatch! { fn exact_logarithms_on [] (values: &mut [Tile]) = exact_logarithms }
 dispatch! { fn logarithms_on [] (values: &mut [Tile]) = logarithms }
+dispatch! { fn upper_bounds_on [] (values: &mut [Tile]) = upper_bounds }
 dispatch! { fn reciprocals_on [] (values: &mut [Tile]) = reciprocals }
 dispatch! { fn logits_on [] (words: &[[u32; LANES]], out: &mut [Tile]) = logits }
 
@@ -63,6 +71,29 @@ fn logarithms_are_within_their_error() {
                 error <= 0.97 * f64::from(LN_ERROR) * truth.abs(),
                 "{simd:?}: log(1 + {v}) = {truth}, not {log}"
             );
+        }
+    }
+}
+
+#[test]
+fn upper_bounds_are_above_the_logarithm_and_near_it() {
+    for simd in ALL {
+        let grid = grid();
+        let mut out = tiles(&grid);
+        upper_bounds_on(simd, &mut out);
+        for (&v, &bound) in grid.iter().zip(flat_mut(&mut out).iter()) {
+            let (v, bound) = (f64::from(v), f64::from(bound));
+            let (truth, above) = (v.ln_1p(), v * (30.0 + v * (21.0 + v)) / (30.0 + v * (36.0 + 9.0 * v)));
+            assert!(above >= truth - 4e-16 * truth.abs(), "log(1 + {v}) = {truth}, above {above}");
+            let error = (bound - above).abs();
+            // Beyond this it is infinite, or NaN, which decides nothing.
+            assert!(
+                error <= 0.97 * f64::from(ABOVE_ERROR) * above.abs() || v > 1e12,
+                "{simd:?}: above log(1 + {v}) is {above}, not {bound}"
+            );
+            let near = !(-0.8..=2.0).contains(&v) || above - truth <= 0.02 * truth.abs();
+            assert!(near, "{above} is far above log(1 + {v})");
+            assert!(v <= 1e12 || bound.is_nan() || bound >= truth, "log(1 + {v}) = {truth}, above {bound}");
         }
     }
 }
