@@ -7,7 +7,8 @@ use super::view::View;
 use crate::infer::state::least_usage;
 use crate::workers::Workers;
 
-/// Columns handled between two looks at whether a deletion is hopeless.
+/// Columns handled between two looks at whether a deletion is hopeless: the first time, and at most.
+const FIRST_LOOK: usize = 4;
 const BATCH: usize = 32;
 
 /// Every column explained anew; says in which the mask changed. Components may be off everywhere afterwards.
@@ -68,10 +69,13 @@ fn deletion(
     let mut to_come: f64 =
         order.len() as f64 * (-log_odds[k]).max(0.0) - model.mask_term(order.len()).min(0.0);
     let mut columns: Vec<(usize, Vec<Part>)> = Vec::with_capacity(order.len());
-    for batch in order.chunks(BATCH) {
+    while columns.len() < order.len() {
         if gain + to_come < -hopeless {
             return Deletion { gain, complete: false, columns };
         }
+        // Few columns show that most components are needed.
+        let next = columns.len().clamp(FIRST_LOOK, BATCH).min(order.len() - columns.len());
+        let batch = &order[columns.len()..columns.len() + next];
         let results = workers.map(batch.iter(), |&(t, _)| {
             let mut buffers = Buffers::default();
             let column = &view.columns[t];
