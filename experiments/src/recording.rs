@@ -94,11 +94,8 @@ impl Recording {
 
     /// The fit that `bpnmf separate` makes when it is told nothing but the seed, polished.
     pub(crate) fn separated(&self, seed: u64, workers: &Workers) -> Result<Separated, String> {
-        let search = Search {
-            coarsening: Some(1.0),
-            guess: Some(notes::guess(RATE, self.stft.window()).into()),
-            ..Search::default()
-        };
+        let mut search = Search::default();
+        notes::prepare(&mut search, RATE, self.stft.window(), self.stft.hop());
         let start = Instant::now();
         let options = RunOptions { iterations: 100, seed, search: Some(search), ..RunOptions::default() };
         let mut separated = fit(&Gibbs { burn_in: 30, ..Gibbs::default() }, &self.counts, &options, workers)?;

@@ -38,11 +38,13 @@ pub fn guess(rate: u32, window: usize) -> Vec<f32> {
     spectra
 }
 
-/// Prepares a search in the spectrogram of a recording, frames of `window` samples at `rate`: its counts were given the
-/// resolution they shall be read at, and frames are chords, so that notes are a better start.
-pub fn prepare(search: &mut Search, rate: u32, window: usize) {
+/// Prepares a search in the spectrogram of a recording, frames of `window` samples at `rate`, one every `hop`: its counts
+/// were given the resolution they shall be read at; frames are chords, so that notes are a better start; and a quiet part
+/// that is never on for longer than a click would be is the beginning or the end of others.
+pub fn prepare(search: &mut Search, rate: u32, window: usize, hop: usize) {
     search.coarsening = search.coarsening.or(Some(1.0));
     search.guess = Some(guess(rate, window).into());
+    search.passing = window.div_ceil(hop.max(1));
 }
 
 /// The magnitude that a Hann window gives a sine `distance` bins away, relative to the middle.

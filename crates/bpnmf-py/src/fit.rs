@@ -79,7 +79,7 @@ pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<Prior> {
 }
 
 /// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
-/// the run did not end in time after Ctrl-C. `guess` is (rate, window) if the counts are a spectrogram.
+/// the run did not end in time after Ctrl-C. `guess` is (rate, window, hop) if the counts are a spectrogram.
 #[pyfunction]
 #[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, seed, prior, chains, threads, watch, guess=None))]
 pub(crate) fn fit<'py>(
@@ -96,7 +96,7 @@ pub(crate) fn fit<'py>(
     chains: usize,
     threads: usize,
     watch: Option<Bound<'py, PyAny>>,
-    guess: Option<(u32, usize)>,
+    guess: Option<(u32, usize, usize)>,
 ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<PyErr>)> {
     let preset = match preset {
         "auto" => Preset::Auto,
@@ -118,8 +118,8 @@ pub(crate) fn fit<'py>(
         ..Plan::default()
     };
     let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
-    if let (Some(search), Some((rate, window))) = (&mut settings.options.search, guess) {
-        bpnmf_audio::notes::prepare(search, rate, window);
+    if let (Some(search), Some((rate, window, hop))) = (&mut settings.options.search, guess) {
+        bpnmf_audio::notes::prepare(search, rate, window, hop);
     }
     let workers = Workers::new(threads).map_err(raised)?;
     let counts = counts.0.clone();

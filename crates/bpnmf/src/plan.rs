@@ -192,7 +192,7 @@ impl Plan {
             return Err(Error::BadForced { wanted, most, limited: self.components.is_some() });
         }
         let grows = self.components.is_none();
-        Ok(Some(Search { coarsening: self.coarsening, components: self.forced, grows, guess: None }))
+        Ok(Some(Search { coarsening: self.coarsening, components: self.forced, grows, ..Search::default() }))
     }
 
     /// The engine itself.

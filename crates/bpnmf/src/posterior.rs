@@ -12,15 +12,28 @@ const ERROR_A_PARAMETER: f64 = 0.6;
 /// be priced too high. True components of weak data have -0.12 and above.
 const ERROR_A_COUNT: f64 = 0.15;
 
+/// A component that just passes counts if it has at least this share of the counts.
+const LOUD: f64 = 0.01;
+
 /// Which slots count as components.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counting<'a> {
     /// Those on in at least 1 % of the columns.
     Usage,
-    /// Those which the evidence wants, too.
-    Evidence(&'a [f64]),
+    /// Those which the evidence wants, too, and which do not just pass: see [`crate::Search::passing`].
+    Evidence(&'a [f64], usize),
     /// So many, the ones with the largest share.
     Forced(usize, &'a [f64]),
+}
+
+/// The most columns in a row that a slot is rather on in than off.
+fn longest_run(slots: &Slots<'_>, k: usize) -> usize {
+    let (mut run, mut longest) = (0, 0);
+    for inclusion in slots.inclusion.iter().skip(k).step_by(slots.components()) {
+        run = if *inclusion >= 0.5 { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
 }
 
 /// The components of a fitted model, largest share first.
@@ -74,15 +87,16 @@ impl Posterior {
         let some = counts.nonzeros() > 0;
         let counted = |k: usize| match counting {
             Counting::Usage => usage[k] >= least,
-            Counting::Evidence(evidence) => {
+            Counting::Evidence(evidence, passing) => {
                 let parameters = ERROR_A_PARAMETER * (features as f64 + usage[k]);
-                usage[k] >= least && evidence[k] > -parameters.min(ERROR_A_COUNT * size[k])
+                let wanted = evidence[k] > -parameters.min(ERROR_A_COUNT * size[k]);
+                usage[k] >= least && wanted && (size[k] >= LOUD * total || longest_run(slots, k) > passing)
             }
             Counting::Forced(..) => true,
         };
         let often = (0..k_slots).filter(|&k| some && usage[k] >= least).count();
         let mut kept: Vec<usize> = (0..k_slots).filter(|&k| some && counted(k)).collect();
-        if kept.is_empty() && some && matches!(counting, Counting::Evidence(_)) {
+        if kept.is_empty() && some && matches!(counting, Counting::Evidence(..)) {
             // Counts have at least one part.
             kept.extend((0..k_slots).max_by(|&i, &j| size[i].total_cmp(&size[j]).then(j.cmp(&i))));
         }
@@ -95,7 +109,7 @@ impl Posterior {
         };
         let w = |k: usize, f: usize| (scale * slots.dictionary[k * features + f]) as f32;
         let evidence = match counting {
-            Counting::Evidence(evidence) | Counting::Forced(_, evidence) => {
+            Counting::Evidence(evidence, _) | Counting::Forced(_, evidence) => {
                 Some(kept.iter().map(|&k| evidence[k]).collect())
             }
             Counting::Usage => None,

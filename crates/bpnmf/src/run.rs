@@ -308,9 +308,10 @@ pub fn run_from(
     }
     let slots = engine.slots(&state);
     let evidence = discovery.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
+    let passing = options.search.as_ref().map_or(0, |search| search.passing);
     let counting = match (&evidence, discovery.as_ref().and_then(|discovery| discovery.forced)) {
         (Some(evidence), Some(wanted)) => Counting::Forced(wanted, evidence),
-        (Some(evidence), None) => Counting::Evidence(evidence),
+        (Some(evidence), None) => Counting::Evidence(evidence, passing),
         (None, _) => Counting::Usage,
     };
     let posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);

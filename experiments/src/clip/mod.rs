@@ -14,7 +14,7 @@ use std::process::ExitCode;
 const WINDOW: usize = 512;
 
 /// A note counts as found from this cosine on.
-const FOUND: f64 = 0.9;
+const FOUND: f64 = 0.95;
 
 const HELP: &str = "\
 usage: cargo run --release -p experiments -- clip [OPTIONS]

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let mixture = input::mixture(args)?;
     let stft = input::frames(args, mixture.rate)?;
     if let Some(search) = &mut config.options.search {
-        notes::prepare(search, mixture.rate, stft.window());
+        notes::prepare(search, mixture.rate, stft.window(), stft.hop());
     }
     let plan = Plan::new(args, input::references(args, &mixture)?)?;
     let pool = pool(config.workers.threads())?;

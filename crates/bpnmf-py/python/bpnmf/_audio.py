@@ -113,7 +113,7 @@ def separate(
         samples, rate, _whole("window", window), _whole("hop", hop), _whole("levels", levels), threads
     )
     size = frames["window"]
-    model._fit_counts(frames["counts"], model._wishes(), (rate, size))
+    model._fit_counts(frames["counts"], model._wishes(), (rate, size, frames["hop"]))
     model.n_features_in_ = size // 2 + 1
     if model.components_.shape[0] == 0:
         raise ValueError("no part is on often enough to count, so there is nothing to take apart: use a larger max_iter")

@@ -32,7 +32,7 @@ def fit(
     chains: int,
     threads: int,
     watch: Callable[[dict[str, Any]], bool] | None,
-    guess: tuple[int, int] | None = None,
+    guess: tuple[int, int, int] | None = None,
 ) -> tuple[dict[str, Any] | None, BaseException | None]: ...
 def project(
     counts: Counts,

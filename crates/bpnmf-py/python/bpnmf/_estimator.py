@@ -220,9 +220,9 @@ class BetaProcessNMF(Base):
         return self._fit_counts(counts, wishes)
 
     def _fit_counts(
-        self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int] | None = None
+        self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
     ) -> Self:
-        """Fits; `guess` is (rate, window) if the counts are a spectrogram."""
+        """Fits; `guess` is (rate, window, hop) if the counts are a spectrogram."""
         progress = Progress(wishes["chains"]) if self.verbose else None
         found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
         if found is not None:
