@@ -3,9 +3,8 @@
 //! Three components {C, A', B'} can explain what two, A = C + A' and B = C + B', would explain with fewer parameters.
 //! Neither merging a pair nor deleting C with the others' W fixed gets from the one to the other.
 
-use super::correction::corrected_bound;
 use super::model::{Model, Part};
-use super::moves::{SECOND_LOOK, remask_columns};
+use super::trial::Trials;
 use super::view::View;
 use crate::workers::Workers;
 
@@ -41,28 +40,15 @@ fn companions(
 
 /// Gives shared pieces, the components from `from` on, back to those they are pieces of, while the bound gains by it.
 pub(super) fn absorb_pass(model: &mut Model, view: &View, from: usize, workers: &Workers) {
-    let (mut bound, mut plain) = (None, None);
+    let mut trials = Trials::default();
     for k in (from..model.components()).rev() {
         let (columns, usage) = (model.columns_of(k), model.usage());
         let Some(takers) = companions(model, k, &columns, &usage) else { continue };
         let mut without = model.clone();
         give(&mut without, k, &columns, &takers);
         without.settle(workers);
-        without.ascend(view, 1, workers);
-        let plain_before = *plain.get_or_insert_with(|| model.bound(view, workers));
-        if without.bound(view, workers) < plain_before - SECOND_LOOK {
-            continue;
-        }
-        without.ascend(view, 2, workers);
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
-        remask_columns(&mut without, view, &touched, workers);
-        without.ascend(view, 3, workers);
-        let before = *bound.get_or_insert_with(|| corrected_bound(model, view, workers));
-        let after = corrected_bound(&without, view, workers);
-        if after > before {
-            *model = without;
-            (bound, plain) = (Some(after), None);
-        }
+        trials.judge(model, without, &touched, 0.0, view, workers);
     }
     model.drop_empty();
 }

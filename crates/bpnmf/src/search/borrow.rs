@@ -4,9 +4,9 @@
 //! Switching B off in one of them leaves the feature unexplained there, and W of A does not grow while B explains it. So
 //! both are changed at once: A gets as much of B as it borrowed, and its columns are explained anew.
 
-use super::correction::corrected_bound;
 use super::model::{Model, Part};
 use super::moves::{remask_columns, uncertain};
+use super::trial::Trials;
 use super::view::View;
 use crate::workers::Workers;
 
@@ -52,14 +52,9 @@ fn loans(model: &Model) -> Vec<(usize, usize, f64)> {
     loans
 }
 
-/// The components that are on somewhere.
-fn used(model: &Model) -> usize {
-    model.usage().iter().filter(|m| **m > 0).count()
-}
-
 /// Ends loans while the bound gains by it.
 pub(super) fn borrow_pass(model: &mut Model, view: &View, workers: &Workers) {
-    let mut bound = None;
+    let mut trials = Trials::default();
     for (i, j, loan) in loans(model) {
         let columns = model.columns_of(i);
         let mut without = model.clone();
@@ -67,16 +62,7 @@ pub(super) fn borrow_pass(model: &mut Model, view: &View, workers: &Workers) {
         without.settle(workers);
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
         remask_columns(&mut without, view, &touched, workers);
-        without.ascend(view, 3, workers);
-        remask_columns(&mut without, view, &touched, workers);
-        without.ascend(view, 3, workers);
-        let before = *bound.get_or_insert_with(|| corrected_bound(model, view, workers));
-        let after = corrected_bound(&without, view, workers);
-        let needed = if used(&without) < used(model) { uncertain(model, columns.len()) } else { 0.0 };
-        if after > before + needed {
-            *model = without;
-            bound = Some(after);
-        }
+        trials.judge(model, without, &touched, uncertain(model, touched.len()), view, workers);
     }
     model.drop_empty();
 }

@@ -4,15 +4,18 @@
 //! Deleting it is not enough. The others must be on in its place, all of them and as strongly, before a column is as well
 //! explained as it was.
 
-use super::correction::corrected_bound;
 use super::model::{Model, Part, insert};
-use super::moves::{remask_columns, uncertain};
+use super::moves::uncertain;
+use super::trial::Trials;
 use super::view::View;
 use crate::special::ln;
 use crate::workers::Workers;
 
 /// Multiplicative updates of the mixture.
 const UPDATES: usize = 100;
+
+/// The features a mixture is found by: those with most of W.
+const MOST_FEATURES: usize = 1000;
 
 /// Others with less than this share of a component are not part of it.
 const AUDIBLE: f64 = 0.02;
@@ -22,10 +25,19 @@ const WORTH_A_LOOK: f64 = 10.0;
 
 /// The others that `k` is the sum of, each in units of its own W, if it nearly is.
 fn mixture(model: &Model, k: usize) -> Option<Vec<(usize, f64)>> {
-    let others: Vec<usize> = (0..model.components()).filter(|&j| j != k).collect();
-    let rows: Vec<Vec<f64>> = others.iter().map(|&j| model.means(j).collect()).collect();
+    let usage = model.usage();
+    let others: Vec<usize> = (0..model.components()).filter(|&j| j != k && usage[j] > 0).collect();
+    if others.is_empty() {
+        return None;
+    }
     let own: Vec<f64> = model.means(k).collect();
-    let total = model.sum[k];
+    let mut at: Vec<usize> = (0..own.len()).collect();
+    at.sort_by(|&f, &g| own[g].total_cmp(&own[f]).then(f.cmp(&g)));
+    at.truncate(MOST_FEATURES);
+    at.sort_unstable();
+    let there = |values: Vec<f64>| -> Vec<f64> { at.iter().map(|&f| values[f]).collect() };
+    let rows: Vec<Vec<f64>> = others.iter().map(|&j| there(model.means(j).collect())).collect();
+    let (own, total) = (there(own), model.sum[k]);
     let mut mixture: Vec<f64> =
         others.iter().map(|&j| total / (others.len() as f64 * model.sum[j])).collect();
     let mut field = vec![0.0; own.len()];
@@ -46,7 +58,9 @@ fn mixture(model: &Model, k: usize) -> Option<Vec<(usize, f64)>> {
         }
     }
     let counts: f64 = model.shapes(k).iter().map(|nu| nu - model.prior.a()).sum();
-    let divergence: f64 = own.iter().zip(&field).map(|(w, v)| w * ln(w / v) - w + v).sum::<f64>() / total;
+    let in_all: f64 = others.iter().zip(&mixture).map(|(&j, scale)| scale * model.sum[j]).sum();
+    let divergence =
+        (own.iter().zip(&field).map(|(w, v)| w * ln(w / v)).sum::<f64>() - total + in_all) / total;
     let found: Vec<(usize, f64)> = others
         .iter()
         .zip(mixture)
@@ -58,10 +72,10 @@ fn mixture(model: &Model, k: usize) -> Option<Vec<(usize, f64)>> {
 
 /// Takes components apart while the bound gains by it.
 pub(super) fn composite_pass(model: &mut Model, view: &View, workers: &Workers) {
-    let mut bound = None;
+    let mut trials = Trials::default();
     for k in (0..model.components()).rev() {
         let columns = model.columns_of(k);
-        if columns.is_empty() || model.components() < 2 {
+        if columns.is_empty() {
             continue;
         }
         let Some(mixture) = mixture(model, k) else { continue };
@@ -83,15 +97,7 @@ pub(super) fn composite_pass(model: &mut Model, view: &View, workers: &Workers) 
             }
         }
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
-        without.ascend(view, 3, workers);
-        remask_columns(&mut without, view, &touched, workers);
-        without.ascend(view, 3, workers);
-        let before = *bound.get_or_insert_with(|| corrected_bound(model, view, workers));
-        let after = corrected_bound(&without, view, workers);
-        if after > before + uncertain(model, columns.len()) {
-            *model = without;
-            bound = Some(after);
-        }
+        trials.judge(model, without, &touched, uncertain(model, touched.len()), view, workers);
     }
     model.drop_empty();
 }

@@ -28,6 +28,7 @@ mod start;
 mod stuck_tests;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod view;
 
 use crate::counts::Counts;
