@@ -12,6 +12,10 @@ const BLOCKS: usize = 16;
 /// Updates that polish the parts of a fit for the filter: more change little.
 pub const REFINEMENTS: usize = 30;
 
+/// No entry of W starts below this share of the mean of its part: products never leave zero, and what a fit to coarse counts
+/// calls zero may be a partial under a louder one.
+const FLOOR: f64 = 0.3;
+
 /// Below this an expected magnitude is taken for it, so that no quotient overflows.
 const LEAST: f32 = 1e-30;
 
@@ -24,6 +28,10 @@ impl Parts {
             return;
         }
         let (bins, length) = (self.bins, self.frames.div_ceil(BLOCKS));
+        for spectrum in self.spectra.chunks_exact_mut(bins) {
+            let least = (FLOOR * total(spectrum) / bins as f64) as f32;
+            spectrum.iter_mut().for_each(|w| *w = w.max(least));
+        }
         let frames: Vec<usize> = (0..=BLOCKS).map(|block| (block * length).min(self.frames)).collect();
         let mut numerators = vec![0.0f32; BLOCKS * self.spectra.len()];
         for _ in 0..iterations {
