@@ -9,16 +9,25 @@ const BANDS: usize = 40;
 /// How far below the loudest band an envelope is looked at, as a factor: 60 dB.
 const FAINTEST: f64 = 1e-3;
 
+/// Partials that are compared.
+const PARTIALS: usize = 10;
+
+/// How much less likely parts that always sound together are to be of one instrument.
+const SOUNDING_TOGETHER: f64 = 0.5;
+
 /// Rounds of k-means; it settles long before.
 const ROUNDS: usize = 100;
 
 /// Groups of parts, `wanted` of them (as many as there are parts if those are fewer), largest first by what they add to
 /// W H. No group is empty.
 ///
-/// Two parts are alike by the correlation r of their envelopes: the spectrum in 40 bands, equally wide on a scale that is
-/// nearly logarithmic above a 16th of the range, in decibels down to -60 of the loudest. The groups are those of spectral
-/// clustering (Ng, Jordan & Weiss 2002) with the affinity max(r, 0)^2; its k-means starts with the first part and then
-/// always the one farthest from all before, so that nothing is left to chance.
+/// Two parts are alike by r, the mean of two correlations. One is of their envelopes: the spectrum in 40 bands, equally wide
+/// on a scale that is nearly logarithmic above a 16th of the range, in decibels down to -60 of the loudest. The other is of
+/// the levels of their first ten partials, which do not know the pitch. An instrument mostly plays one note after the
+/// other, so parts that sound together are less likely to be of one: their affinity max(r, 0)^2 is less by up to a half,
+/// by the share of the frames of the rarer one that both are on in. The groups are those of spectral clustering (Ng,
+/// Jordan & Weiss 2002); its k-means starts with the first part and then always the one farthest from all before, so that
+/// nothing is left to chance.
 pub fn group(parts: &Parts, wanted: usize) -> Vec<Vec<usize>> {
     let (many, wanted) = (parts.components, wanted.max(1));
     let labels = if wanted >= many { (0..many).collect() } else { clusters(&affinity(parts), many, wanted) };
@@ -33,15 +42,33 @@ pub fn group(parts: &Parts, wanted: usize) -> Vec<Vec<usize>> {
 fn affinity(parts: &Parts) -> Vec<f64> {
     let many = parts.components;
     let envelopes: Vec<Vec<f64>> = (0..many).map(|k| envelope(parts.spectrum(k))).collect();
+    let partials: Vec<Vec<f64>> = (0..many).map(|k| partials(parts.spectrum(k))).collect();
+    let together = together(parts);
     let mut affinity = vec![0.0; many * many];
     for k in 0..many {
         for l in 0..k {
-            let alike = correlation(&envelopes[k], &envelopes[l]).max(0.0).powi(2);
+            let r =
+                [&envelopes, &partials].map(|all| correlation(&all[k], &all[l])).iter().sum::<f64>() / 2.0;
+            let rarer = together[k * many + k].min(together[l * many + l]).max(1.0);
+            let alike = r.max(0.0).powi(2) * (1.0 - SOUNDING_TOGETHER * together[k * many + l] / rarer);
             affinity[k * many + l] = alike;
             affinity[l * many + k] = alike;
         }
     }
     affinity
+}
+
+/// The frames that two parts are on in together; with itself, those that a part is on in.
+fn together(parts: &Parts) -> Vec<f64> {
+    let many = parts.components;
+    let mut together = vec![0.0; many * many];
+    for frame in parts.starts.windows(2) {
+        let on = &parts.active[frame[0]..frame[1]];
+        for &k in on {
+            on.iter().for_each(|&l| together[k as usize * many + l as usize] += 1.0);
+        }
+    }
+    together
 }
 
 /// The cluster of every part, by the largest eigenvectors of D^-1/2 A D^-1/2. There are fewer clusters than parts.
@@ -170,6 +197,48 @@ fn envelope(spectrum: &[f32]) -> Vec<f64> {
     means.iter().map(|mean| (mean / loudest + FAINTEST).ln()).collect()
 }
 
+/// The loudness of the partials of a spectrum, in nats from the loudest.
+fn partials(spectrum: &[f32]) -> Vec<f64> {
+    let levels = levels(spectrum, fundamental(spectrum));
+    let loudest = levels.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    (0..PARTIALS).map(|i| (levels.get(i).unwrap_or(&0.0) / loudest + FAINTEST).ln()).collect()
+}
+
+/// The level at each multiple of a frequency, in bins, that is in the spectrum: the largest of three bins.
+fn levels(spectrum: &[f32], frequency: f64) -> Vec<f64> {
+    let last = spectrum.len().saturating_sub(2);
+    (1..=PARTIALS)
+        .map(|i| (i as f64 * frequency).round() as usize)
+        .take_while(|&bin| bin < last)
+        .map(|bin| f64::from(spectrum[bin.saturating_sub(1)..bin + 2].iter().copied().fold(0.0, f32::max)))
+        .collect()
+}
+
+/// The frequency, in bins, whose multiples hold most of the spectrum; the first few count most. One whose own level is
+/// faint is likely an octave too low.
+fn fundamental(spectrum: &[f32]) -> f64 {
+    /// From 2 bins on, in steps of a quarter of a tone.
+    const LOWEST: f64 = 2.0;
+    const STEPS: f64 = 24.0;
+    let (mut best, mut most) = (LOWEST, 0.0);
+    for step in 0.. {
+        let frequency = LOWEST * (f64::from(step) / STEPS).exp2();
+        if 3.0 * frequency > spectrum.len() as f64 {
+            break;
+        }
+        let levels = levels(spectrum, frequency);
+        let loudest = levels.iter().copied().fold(0.0, f64::max);
+        let mut score: f64 = levels.iter().rev().fold(0.0, |sum, level| 0.9 * sum + level);
+        if levels.first().is_some_and(|first| *first < 0.05 * loudest) {
+            score *= 0.5;
+        }
+        if score > 1.001 * most {
+            (best, most) = (frequency, score);
+        }
+    }
+    best
+}
+
 /// What a part adds to W H in all.
 fn size_of(parts: &Parts, k: usize) -> f64 {
     let spectrum: f64 = parts.spectrum(k).iter().map(|&w| f64::from(w)).sum();
@@ -194,6 +263,34 @@ mod tests {
                 assert!((product - f64::from(u8::from(i == j))).abs() < 1e-12);
             }
         }
+    }
+
+    /// A note at this frequency, in bins, with partials of the given levels.
+    fn note(frequency: f64, levels: &[f64]) -> Vec<f32> {
+        let bump = |f: usize, at: f64| (-(f as f64 - at).powi(2)).exp();
+        let level = |f: usize| {
+            levels
+                .iter()
+                .enumerate()
+                .map(|(i, level)| level * bump(f, (i + 1) as f64 * frequency))
+                .sum::<f64>()
+        };
+        (0..257).map(|f| (level(f) + 1e-4) as f32).collect()
+    }
+
+    #[test]
+    fn the_fundamental_of_a_note_is_found_and_its_partials_are_its_own() {
+        let (odd, all) = ([1.0, 0.02, 0.6, 0.02, 0.3, 0.01, 0.1], [0.6, 1.0, 0.5, 0.4, 0.2, 0.1, 0.05]);
+        for frequency in [9.0, 13.0, 17.3, 24.0] {
+            for levels in [&odd, &all] {
+                let found = fundamental(&note(frequency, levels));
+                assert!((found / frequency - 1.0).abs() < 0.04, "{found} for {frequency}");
+            }
+        }
+        let alike = |x: &[f32], y: &[f32]| correlation(&partials(x), &partials(y));
+        let same = alike(&note(13.0, &odd), &note(17.3, &odd));
+        let other = alike(&note(13.0, &odd), &note(13.0, &all));
+        assert!(same > other + 0.1, "{same} {other}");
     }
 
     #[test]
