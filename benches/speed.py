@@ -84,6 +84,16 @@ def sklearn_iteration(x, components):
     return (spent[1] - spent[0]) / 8
 
 
+def sklearn_fit(x, components):
+    """A whole fit, 200 multiplicative updates at a known number of parts."""
+    model = NMF(
+        components, solver="mu", beta_loss="kullback-leibler", init="random", tol=0, max_iter=200, random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(x)
+
+
 def take_turns(rounds, **jobs):
     """The median seconds of every job, all jobs once a round."""
     times = {name: [] for name in jobs}
@@ -153,6 +163,15 @@ def main():
         row(f"{name} / the same by logarithms alone", times["sweep"], times["exact"], "", "")
         row("75 x 1000, K = 500: SSMF iteration / mask sweep", times["ssmf"], times["sweep"], "", "")
         row("75 x 1000, K = 500: Gibbs iteration / mask sweep", times["gibbs"], times["sweep"], "", "")
+
+        for seed, parts in ((1, 16),) if options.quick else ((1, 16), (4, 21), (9, 28)):
+            engine.ask(f"load paper 50 {200 if options.quick else 1000} {seed}")
+            x = exported(engine, folder)["X"].T.copy()
+            times = take_turns(
+                min(rounds, 5), fit=lambda: engine.seconds("fit"), sklearn=lambda: timed(lambda: sklearn_fit(x, parts))
+            )
+            name = f"75 x 1000, {parts} parts: default fit / a fit by NMF"
+            judged(name, times["fit"], times["sklearn"], 10, "10")
 
         engine.ask("load random 100 200" if options.quick else "load random 500 1000")
         times = take_turns(

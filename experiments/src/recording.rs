@@ -2,9 +2,7 @@
 
 use crate::files;
 use bpnmf::{Counts, Engine, Gibbs, Prior, RunOptions, Search, StopRule, TraceRow, Workers};
-use bpnmf_audio::{
-    BssEval, Channel, Levels, Parts, REFINEMENTS, Sound, Stft, Wiener, bss_eval, notes, to_units,
-};
+use bpnmf_audio::{BssEval, Channel, Levels, Parts, Sound, Stft, Wiener, bss_eval, notes, to_units};
 use std::time::Instant;
 
 /// The rate all recordings of these experiments have.
@@ -99,7 +97,7 @@ impl Recording {
         let start = Instant::now();
         let options = RunOptions { iterations: 100, seed, search: Some(search), ..RunOptions::default() };
         let mut separated = fit(&Gibbs { burn_in: 30, ..Gibbs::default() }, &self.counts, &options, workers)?;
-        separated.parts.refine(&self.magnitudes, REFINEMENTS);
+        separated.parts.polish(&self.magnitudes);
         separated.seconds = start.elapsed().as_secs_f64();
         Ok(separated)
     }

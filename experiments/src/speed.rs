@@ -1,11 +1,14 @@
 //! Times the engine for `benches/speed.py`, which runs the rivals in between.
 //!
 //! Every line on standard input is a request, every answer is one line. `load CASE` prepares a case and answers its
-//! shape; `sweep`, `plain`, `gemm`, `ssmf`, `gibbs` answer the seconds one of them took; `export PATH` writes the state
-//! of the case for other implementations; `memory` answers the peak memory in bytes.
+//! shape; `sweep`, `plain`, `gemm`, `ssmf`, `gibbs` answer the seconds one of them took, `fit` those of a whole default
+//! fit; `export PATH` writes the state of the case for other implementations; `memory` answers the peak memory in bytes.
 
 use bpnmf::bench::MaskSweep;
-use bpnmf::{Batch, Counts, Engine, Gibbs, Init, Key, Prior, Recipe, Simd, Ssmf, State, Stream, Workers};
+use bpnmf::{
+    Batch, Counts, Engine, Gibbs, Init, Key, Plan, Prior, Recipe, Settings, Simd, Ssmf, State, Stream,
+    TraceRow, Workers,
+};
 use std::io::BufRead;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -59,7 +62,7 @@ pub(crate) fn serve() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// `paper K T`: the recipe of the paper; `random K T`: the same, started as the authors' code starts; `dense F T K`: low rank, every entry positive; `sparse F T K PER_COLUMN`: low
+/// `paper K T [SEED]`: the recipe of the paper; `random K T`: the same, started as the authors' code starts; `dense F T K`: low rank, every entry positive; `sparse F T K PER_COLUMN`: low
 /// rank, few entries positive; `file PATH K`: a matrix from a file.
 fn load(words: &[&str]) -> Result<Case, Box<dyn std::error::Error>> {
     let number = |i: usize| -> Result<usize, Box<dyn std::error::Error>> {
@@ -67,7 +70,8 @@ fn load(words: &[&str]) -> Result<Case, Box<dyn std::error::Error>> {
     };
     let (counts, components) = match words.first().copied() {
         Some("paper" | "random") => {
-            (Recipe { observations: number(2)?, ..Recipe::default() }.draw(1)?.counts, number(1)?)
+            let seed = if words.len() > 3 { number(3)? as u64 } else { 1 };
+            (Recipe { observations: number(2)?, ..Recipe::default() }.draw(seed)?.counts, number(1)?)
         }
         Some("dense") => (low_rank(number(1)?, number(2)?, None)?, number(3)?),
         Some("sparse") => (low_rank(number(1)?, number(2)?, Some(number(4)?))?, number(3)?),
@@ -109,6 +113,7 @@ impl Case {
                 let state = engine.init(&self.counts, &self.prior.check().ok()?, Key::new(1));
                 self.step(&engine, state)
             }
+            ["fit"] => self.fit()?,
             ["export", path] => {
                 self.export(std::path::Path::new(path)).ok()?;
                 return Some("done".into());
@@ -165,6 +170,15 @@ impl Case {
             engine.step(&mut state, &batch, &prior, Key::new(1), &self.workers).expect("a valid step");
         };
         median(|| timed(&mut step))
+    }
+
+    /// What `bpnmf fit` does with the counts when it is told nothing.
+    fn fit(&self) -> Option<f64> {
+        let Settings { engine, prior, options } = Plan::default().settings_for(&self.counts).ok()?;
+        let watch = &mut |_: &TraceRow| true;
+        let start = Instant::now();
+        bpnmf::run(&*engine, &self.counts, &prior, &options, &self.workers, watch).ok()?;
+        Some(start.elapsed().as_secs_f64())
     }
 
     fn export(&self, path: &std::path::Path) -> Result<(), bpnmf_io::Error> {

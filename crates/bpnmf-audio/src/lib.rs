@@ -28,7 +28,6 @@ pub use levels::{Levels, to_counts, to_units};
 pub use parts::Parts;
 pub use piece::{Note, Piece, piece};
 pub use realfft::num_complex::Complex;
-pub use refine::REFINEMENTS;
 pub use resample::resample;
 pub use sound::Sound;
 pub use sources::{PickOne, pick_one, power_envelope};

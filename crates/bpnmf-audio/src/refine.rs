@@ -10,7 +10,7 @@ use crate::parts::Parts;
 const BLOCKS: usize = 16;
 
 /// Updates that polish the parts of a fit for the filter: more change little.
-pub const REFINEMENTS: usize = 30;
+const REFINEMENTS: usize = 30;
 
 /// No entry of W starts below this share of the mean of its part: products never leave zero, and what a fit to coarse counts
 /// calls zero may be a partial under a louder one.
@@ -20,6 +20,16 @@ const FLOOR: f64 = 0.3;
 const LEAST: f32 = 1e-30;
 
 impl Parts {
+    /// Makes the parts of a fit ready for the filter: no entry of W starts below 0.3 of the mean of its part, and then come
+    /// thirty updates. See [`Self::refine`].
+    pub fn polish(&mut self, magnitudes: &[f32]) {
+        for spectrum in self.spectra.chunks_exact_mut(self.bins.max(1)) {
+            let least = (FLOOR * total(spectrum) / spectrum.len() as f64) as f32;
+            spectrum.iter_mut().for_each(|w| *w = w.max(least));
+        }
+        self.refine(magnitudes, REFINEMENTS);
+    }
+
     /// Brings W H nearer to `magnitudes` (bins x frames, frame after frame; at most 1e6): `iterations` updates of H, then
     /// W, none of which raises the KL divergence. A part that is off in a frame stays off. Uses the threads of the rayon
     /// pool it is called in; what comes out does not depend on their number.
@@ -28,10 +38,6 @@ impl Parts {
             return;
         }
         let (bins, length) = (self.bins, self.frames.div_ceil(BLOCKS));
-        for spectrum in self.spectra.chunks_exact_mut(bins) {
-            let least = (FLOOR * total(spectrum) / bins as f64) as f32;
-            spectrum.iter_mut().for_each(|w| *w = w.max(least));
-        }
         let frames: Vec<usize> = (0..=BLOCKS).map(|block| (block * length).min(self.frames)).collect();
         let mut numerators = vec![0.0f32; BLOCKS * self.spectra.len()];
         for _ in 0..iterations {

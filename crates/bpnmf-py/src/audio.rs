@@ -2,7 +2,7 @@
 
 use crate::input::Counts;
 use crate::task;
-use bpnmf_audio::{BssEval, Doubt, Fault, Levels, Parts, REFINEMENTS, Stft, Wiener};
+use bpnmf_audio::{BssEval, Doubt, Fault, Levels, Parts, Stft, Wiener};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -142,7 +142,7 @@ pub(crate) fn sounds<'py>(
     let (made, error) = task::run::<(), Made>(py, None, move |_| {
         pool.install(|| {
             let mut parts = Parts::new(&dictionary, &activations, &inclusion, components);
-            parts.refine(&magnitudes, REFINEMENTS);
+            parts.polish(&magnitudes);
             let pieces = references.map(|references| {
                 let units = |sound: &Vec<f32>| bpnmf_audio::to_units(stft.magnitudes(sound), scale);
                 let magnitudes: Vec<Vec<f32>> = references.iter().map(units).collect();

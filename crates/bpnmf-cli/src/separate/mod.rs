@@ -17,7 +17,7 @@ use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{fit, interrupt, text};
 use bpnmf::{Counts, StopReason};
-use bpnmf_audio::{Fault, Levels, Parts, REFINEMENTS, Sound, Stft, notes};
+use bpnmf_audio::{Fault, Levels, Parts, Sound, Stft, notes};
 pub(crate) use input::samples_in_memory;
 use output::Separation;
 use std::io::IsTerminal;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let mut stages = vec![("read", read), ("search", search), ("sampling", seconds - search)];
     let made = pool.install(|| {
         let start = Instant::now();
-        parts.refine(&magnitudes, REFINEMENTS);
+        parts.polish(&magnitudes);
         stages.push(("polish", start.elapsed().as_secs_f64()));
         let start = Instant::now();
         let stems = plan.stems(&parts, posterior, &stft, scale, args.residual)?;
