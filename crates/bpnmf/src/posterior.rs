@@ -135,3 +135,42 @@ impl Posterior {
         self.pi.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three slots in twenty columns: one in the first half, one in single columns, one in pairs of them.
+    fn counted(quiet: f32, evidence: [f64; 3], passing: usize) -> usize {
+        let on = |t: usize| [t < 10, t % 5 == 1, t % 5 > 2];
+        let inclusion: Vec<f32> = (0..20).flat_map(on).map(|on| f32::from(u8::from(on))).collect();
+        let strength = [1.0, quiet, quiet];
+        let masked: Vec<f32> = inclusion.iter().enumerate().map(|(i, on)| on * strength[i % 3]).collect();
+        let slots = Slots {
+            dictionary: vec![50.0; 6],
+            masked: &masked,
+            inclusion: &inclusion,
+            pi: vec![0.5; 3],
+            log_likelihood: 0.0,
+        };
+        let counts = Counts::from_dense(2, 20, vec![50.0; 40]).unwrap();
+        Posterior::new(&counts, &slots, Counting::Evidence(&evidence, passing), 1.0).components()
+    }
+
+    #[test]
+    fn quiet_slots_that_just_pass_do_not_count() {
+        let wanted = [100.0; 3];
+        assert_eq!([0, 1, 2].map(|passing| counted(0.001, wanted, passing)), [3, 2, 1]);
+        // Loud ones do, however short they are.
+        assert_eq!([0, 1, 2].map(|passing| counted(1.0, wanted, passing)), [3, 3, 3]);
+    }
+
+    #[test]
+    fn the_error_that_is_allowed_is_less_for_slots_with_hardly_any_counts() {
+        // Six or ten parameters may be off by 0.6 nats each, but no count by more than 0.15.
+        assert_eq!(counted(1.0, [100.0, -3.0, 100.0], 0), 3);
+        assert_eq!(counted(1.0, [100.0, -4.0, 100.0], 0), 2);
+        assert_eq!(counted(0.01, [100.0, -3.0, 100.0], 0), 2);
+        assert_eq!(counted(0.01, [100.0, -0.5, 100.0], 0), 3);
+    }
+}
