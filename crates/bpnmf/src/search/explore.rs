@@ -1,6 +1,6 @@
 //! The stages of a search: from an NMF with too many components to the ones that the evidence wants.
 
-use super::model::Model;
+use super::model::{Model, used};
 use super::view::View;
 use super::{
     Journal, Search, SearchStep, Watch, absorb, births, borrow, composite, hyper, merge, moves, start,
@@ -143,7 +143,7 @@ impl Run<'_> {
                 let changed = moves::remask(&mut grown, view, workers);
                 grown.ascend(view, 3, workers);
                 moves::remask_columns(&mut grown, view, &changed, workers);
-                let survivors = grown.usage()[..model.components()].iter().filter(|m| **m > 0).count();
+                let survivors = used(&grown.usage()[..model.components()]);
                 grown.drop_empty();
                 grown.ascend(view, 2, workers);
                 merge::merge_pass(&mut grown, view, workers);

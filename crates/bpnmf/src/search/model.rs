@@ -47,6 +47,11 @@ pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64) -> f64 {
         + shape * (b - rate) / rate
 }
 
+/// The components that are on somewhere, of those with the given usage.
+pub(super) fn used(usage: &[usize]) -> usize {
+    usage.iter().filter(|m| **m > 0).count()
+}
+
 /// Puts a part in its place among those of a column.
 pub(super) fn insert(parts: &mut Vec<Part>, part: Part) {
     let at = parts.partition_point(|other| other.k < part.k);

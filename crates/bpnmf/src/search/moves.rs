@@ -1,7 +1,7 @@
 //! Moves that change the mask and the number of components, judged by the bound. They are a search, not a sampler.
 
 use super::correction::{Curvature, corrected_bound};
-use super::model::{Model, Part};
+use super::model::{Model, Part, used};
 use super::pursuit::{Buffers, pursue};
 use super::view::View;
 use crate::infer::state::least_usage;
@@ -129,7 +129,7 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, from: usize, workers: 
     let mut usage = model.usage();
     let mut order: Vec<usize> = (from..model.components()).collect();
     order.sort_by_key(|&k| (usage[k], k));
-    let mut left = usage.iter().filter(|m| **m > 0).count();
+    let mut left = used(&usage);
     let mut curvature = None;
     for k in order {
         if usage[k] == 0 || left < 2 {
@@ -143,7 +143,7 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, from: usize, workers: 
         if gain > curvature_now.lost(model, view, k, &columns) {
             model.replace(columns);
             usage = model.usage();
-            left = usage.iter().filter(|m| **m > 0).count();
+            left = used(&usage);
             model.ascend(view, 1, workers);
             curvature = None;
         }
@@ -182,7 +182,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
     let mut failed = 0;
     for (_, k) in looks {
         let usage = model.usage();
-        if usage.iter().filter(|m| **m > 0).count() < 2 {
+        if used(&usage) < 2 {
             break;
         }
         let mut without = model.clone();

@@ -1,7 +1,7 @@
 //! A changed model against the one it was made from: the larger moves are tried on a copy, brought to rest and judged.
 
 use super::correction::corrected_bound;
-use super::model::Model;
+use super::model::{Model, used};
 use super::moves::{SECOND_LOOK, remask_columns};
 use super::view::View;
 use crate::workers::Workers;
@@ -11,11 +11,6 @@ use crate::workers::Workers;
 pub(super) struct Trials {
     plain: Option<f64>,
     corrected: Option<f64>,
-}
-
-/// The components that are on somewhere.
-fn used(model: &Model) -> usize {
-    model.usage().iter().filter(|m| **m > 0).count()
 }
 
 impl Trials {
@@ -41,7 +36,7 @@ impl Trials {
         changed.ascend(view, 3, workers);
         let before = *self.corrected.get_or_insert_with(|| corrected_bound(model, view, workers));
         let after = corrected_bound(&changed, view, workers);
-        let needed = if used(&changed) < used(model) { margin } else { 0.0 };
+        let needed = if used(&changed.usage()) < used(&model.usage()) { margin } else { 0.0 };
         if after > before + needed {
             *model = changed;
             *self = Self { plain: None, corrected: Some(after) };
