@@ -50,14 +50,14 @@ else:
 truth = np.stack(list(sources.values()))
 mix = truth.sum(axis=0)
 
-found = bpnmf.separate(mix, rate, n_stems=len(truth), window=512, random_state=0, n_jobs=-1)
+found = bpnmf.separate(mix, rate, n_stems=len(truth), random_state=0, n_jobs=-1)
 print(f"{mix.size / rate:.2f} s of sound: {found.model.n_components_} parts")
 for k, spectrum in enumerate(found.spectra):
     on = found.times[found.activations[:, k] > 0.1 * found.activations[:, k].max()]
     loudest = found.frequencies[np.argmax(spectrum)]
     print(f"  {k + 1:>2}: loudest at {loudest:4.0f} Hz, on for {on.size * (found.times[1] - found.times[0]):.2f} s")
 
-known = bpnmf.separate(mix, rate, reference=truth, window=512, random_state=0, n_jobs=-1)
+known = bpnmf.separate(mix, rate, reference=truth, random_state=0, n_jobs=-1)
 print("Stems, in dB:                            SDR    SIR    SAR")
 for told, stems in (("parts that sound alike", found.stems), ("parts chosen by the sources", known.stems)):
     sdr, sir, sar, order = bpnmf.bss_eval(truth, stems)

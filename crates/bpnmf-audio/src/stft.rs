@@ -18,14 +18,25 @@ const BLOCK: usize = 32;
 /// How long a frame is, in seconds, unless somebody asks.
 const FRAME: f64 = 0.046;
 
-/// The window for a sound of `rate` samples a second: the power of two nearest to 46 ms, by its ratio; at least 16.
+/// A recording with fewer frames than this, each half over the next, is cut into frames of half that length.
+const FEW: usize = 200;
+
+/// The window for a sound of so many samples, `rate` of them a second: the power of two nearest to 46 ms, by its ratio,
+/// or half of it for a recording of less than 200 such frames (4.6 s); at least 16.
+///
+/// What is short is short of frames, and its notes are short too: a note of 0.3 s and the silence around it are seen in a
+/// dozen frames of 46 ms, of which a third hold its beginning or its end.
 ///
 /// ```
-/// let windows = [8000, 16_000, 22_050, 44_100, 48_000, 1, 1_000_000].map(bpnmf_audio::default_window);
-/// assert_eq!(windows, [512, 1024, 1024, 2048, 2048, 16, 32_768]);
+/// use bpnmf_audio::default_window;
+/// let minute = [8000, 16_000, 22_050, 44_100, 48_000, 1].map(|rate| default_window(rate, 60 * rate as usize));
+/// assert_eq!(minute, [512, 1024, 1024, 2048, 2048, 16]);
+/// assert_eq!(default_window(22_050, 3 * 22_050), 512);
+/// assert_eq!(default_window(1_000_000, 0), 16_384);
 /// ```
-pub fn default_window(rate: u32) -> usize {
-    1 << (FRAME * f64::from(rate)).log2().round().max(4.0) as u32
+pub fn default_window(rate: u32, samples: usize) -> usize {
+    let window = 1 << (FRAME * f64::from(rate)).log2().round().max(4.0) as u32;
+    if samples < FEW * window / 2 { (window / 2).max(16) } else { window }
 }
 
 /// A way to cut sounds into frames.

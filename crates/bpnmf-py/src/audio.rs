@@ -81,7 +81,7 @@ pub(crate) fn spectrogram<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let samples = samples.as_array().to_vec();
-    let window = window.unwrap_or_else(|| bpnmf_audio::default_window(rate));
+    let window = window.unwrap_or_else(|| bpnmf_audio::default_window(rate, samples.len()));
     let stft = Stft::new(window, hop.unwrap_or(window / 2)).map_err(refused)?;
     let (bins, frames, hop) = (stft.bins(), stft.frames(samples.len()), stft.hop());
     let pool = pool(threads)?;

@@ -30,8 +30,8 @@ The variable BPNMF_DATA names the folder of the data that is read, by default ..
 const AROUND: &str = "\
 # Two clips of ten notes
 
-A clarinet and an electric piano play five notes each, 2.75 s at 22,050 Hz, window 512, hop 256; otherwise the fit is that
-of `bpnmf separate`. In `clip_identifiable` the notes come in enough combinations to be told apart: there are 10 parts. In
+A clarinet and an electric piano play five notes each, 2.75 s at 22,050 Hz, window 512, hop 256: all as
+`bpnmf separate` does it. In `clip_identifiable` the notes come in enough combinations to be told apart: there are 10 parts. In
 `clip_paper`, made in the order of the paper's clip, there are 8 different pairs of notes, whose note-design matrix has rank 7:
 that there are 10 notes cannot be told from the recording.
 

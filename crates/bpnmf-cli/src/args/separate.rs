@@ -65,7 +65,8 @@ pub(crate) struct SeparateArgs {
     #[arg(long)]
     pub(crate) residual: bool,
 
-    /// Samples in a frame, even [default: the power of two nearest to 46 ms]
+    /// Samples in a frame, even [default: the power of two nearest to 46 ms, or half of it for a recording of
+    /// less than 200 such frames]
     #[arg(long, value_name = "SAMPLES")]
     pub(crate) window: Option<usize>,
 

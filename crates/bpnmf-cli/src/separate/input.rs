@@ -50,8 +50,8 @@ pub(crate) fn references(args: &SeparateArgs, mixture: &Sound) -> Result<Vec<Ref
 }
 
 /// How the recording is cut into frames.
-pub(crate) fn frames(args: &SeparateArgs, rate: u32) -> Result<Stft, Failure> {
-    let window = args.window.unwrap_or_else(|| bpnmf_audio::default_window(rate));
+pub(crate) fn frames(args: &SeparateArgs, sound: &Sound) -> Result<Stft, Failure> {
+    let window = args.window.unwrap_or_else(|| bpnmf_audio::default_window(sound.rate, sound.samples.len()));
     Stft::new(window, args.hop.unwrap_or(window / 2)).map_err(Failure::sound)
 }
 

@@ -46,7 +46,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
 
     let begin = Instant::now();
     let mixture = input::mixture(args)?;
-    let stft = input::frames(args, mixture.rate)?;
+    let stft = input::frames(args, &mixture)?;
     if let Some(search) = &mut config.options.search {
         notes::prepare(search, mixture.rate, stft.window(), stft.hop());
     }

@@ -81,7 +81,8 @@ def separate(
     residual : bool, default=False
         One stem more, for what no part explains; without it that is shared out.
     window, hop : int, optional
-        Samples in a frame (even; by default the power of two nearest to 46 ms), and from one to the next (half a window).
+        Samples in a frame (even; by default the power of two nearest to 46 ms, or half of it for a recording of less than
+        200 such frames), and from one to the next (half a window).
     levels : int, optional
         The count that the largest magnitude becomes; by default such that a typical count is 11.
     **params
