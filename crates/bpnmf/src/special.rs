@@ -68,7 +68,9 @@ pub(crate) fn ln_single(x: f32) -> f32 {
 pub(crate) fn ln_1p(y: f64) -> f64 {
     let small = two_atanh(y / (2.0 + y));
     let large = ln(1.0 + y);
-    if y < 0.5 { small } else { large }
+    // Chosen by bits: a choice that could be a jump would keep compilers from taking several at once.
+    let near = u64::from(y < 0.5).wrapping_neg();
+    f64::from_bits(small.to_bits() & near | large.to_bits() & !near)
 }
 
 /// log of the gamma function of a positive number.

@@ -15,29 +15,68 @@ fn tree(sums: [f64; PARTS]) -> f64 {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
-/// A sum over the indices of slices of equal length. `$term` is an expression in the values at one index.
+/// Eight neighbours, from index `start` on.
+#[inline(always)]
+fn eight(of: &[f64], start: usize) -> &[f64; PARTS] {
+    of[start..start + PARTS].try_into().expect("so long")
+}
+
+/// What is left from index `start` on, less than eight, filled up.
+#[inline(always)]
+fn rest(of: &[f64], start: usize, filling: f64) -> [f64; PARTS] {
+    let mut out = [filling; PARTS];
+    out[..of.len() - start].copy_from_slice(&of[start..]);
+    out
+}
+
+/// A sum over the indices of slices of equal length. `$term` is an expression in the values at one index; it must be 0
+/// where the first of them is 0 and the others are 1, which is what the last eight are filled up with.
 macro_rules! sum {
-    ($($name:ident in $slice:expr),+ => $term:expr) => {{
-        let mut sums = [0.0f64; PARTS];
-        let length = [$($slice.len()),+].into_iter().fold(usize::MAX, usize::min);
+    ($first:ident in $of:expr $(, $name:ident in $slice:expr)* => $term:expr) => {{
+        let length = [$of.len() $(, $slice.len())*].into_iter().fold(usize::MAX, usize::min);
+        let $first = &$of[..length];
+        $(let $name = &$slice[..length];)*
         let whole = length - length % PARTS;
+        let mut sums = [0.0f64; PARTS];
         let mut start = 0;
         while start < whole {
-            let mut lane = 0;
-            while lane < PARTS {
-                $(let $name = $slice[start + lane];)+
-                sums[lane] += $term;
-                lane += 1;
-            }
+            let eight_terms = {
+                let ($first, $($name),*) = (eight($first, start), $(eight($name, start)),*);
+                terms!($first $(, $name)* => $term)
+            };
+            add(&mut sums, &eight_terms);
             start += PARTS;
         }
-        while start < length {
-            $(let $name = $slice[start];)+
-            sums[start - whole] += $term;
-            start += 1;
+        if start < length {
+            let eight_terms = {
+                let ($first, $($name),*) = (rest($first, start, 0.0), $(rest($name, start, 1.0)),*);
+                terms!($first $(, $name)* => $term)
+            };
+            add(&mut sums, &eight_terms);
         }
         tree(sums)
     }};
+}
+
+/// Eight terms of a sum, side by side.
+macro_rules! terms {
+    ($($name:ident),+ => $term:expr) => {{
+        let mut out = [0.0; PARTS];
+        let mut lane = 0;
+        while lane < PARTS {
+            $(let $name = $name[lane];)+
+            out[lane] = $term;
+            lane += 1;
+        }
+        out
+    }};
+}
+
+#[inline(always)]
+fn add(sums: &mut [f64; PARTS], terms: &[f64; PARTS]) {
+    for (sum, term) in sums.iter_mut().zip(terms) {
+        *sum += term;
+    }
 }
 
 #[inline(always)]
