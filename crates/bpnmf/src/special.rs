@@ -73,6 +73,52 @@ pub(crate) fn ln_1p(y: f64) -> f64 {
     f64::from_bits(small.to_bits() & near | large.to_bits() & !near)
 }
 
+/// e^x without branches, for x up to 700, to a few units in the last place; 0 below -700.
+#[inline(always)]
+pub(crate) fn exp(x: f64) -> f64 {
+    /// Added to a number it leaves the nearest whole one in the last bits.
+    const WHOLE: f64 = 6_755_399_441_055_744.0;
+    let clamped = x.max(-700.0);
+    let whole = clamped * core::f64::consts::LOG2_E + WHOLE;
+    let n = whole - WHOLE;
+    // x = n log 2 + r with |r| <= 0.35, and the series of e^r to its 13th power.
+    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
+    let (r2, r4) = (r * r, r * r * (r * r));
+    let low = (1.0 + r) + r2 * (1.0 / 2.0 + r * (1.0 / 6.0));
+    let middle = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
+    let high = (1.0 / 40_320.0 + r * (1.0 / 362_880.0)) + r2 * (1.0 / 3_628_800.0 + r * (1.0 / 39_916_800.0));
+    let highest = 1.0 / 479_001_600.0 + r * (1.0 / 6_227_020_800.0);
+    let series = low + r4 * (middle + r4 * (high + r4 * highest));
+    let power = whole.to_bits().wrapping_sub(WHOLE.to_bits()).wrapping_add(1023) << 52;
+    let keep = u64::from(x > -700.0).wrapping_neg();
+    f64::from_bits((series * f64::from_bits(power)).to_bits() & keep)
+}
+
+/// exp digamma(x) of a positive number, without branches.
+#[inline(always)]
+pub(crate) fn exp_digamma(x: f64) -> f64 {
+    // digamma(x) = digamma(x + 16) - sum of 1 / (x + i) for i < 16; of these, the ones that add up to 2 x + 15 together,
+    // and of the eight pairs two together.
+    let q = x * (x + 15.0);
+    let two = |i: f64, j: f64| {
+        let (i, j) = (i * (15.0 - i), j * (15.0 - j));
+        (2.0 * q + (i + j)) / ((q + i) * (q + j))
+    };
+    let sum = (two(0.0, 4.0) + two(1.0, 5.0)) + (two(2.0, 6.0) + two(3.0, 7.0));
+    // exp digamma(y + 1/2) by its asymptotic series in 1 / y.
+    let y = x + 15.5;
+    let z = 1.0 / (y * y);
+    const C: [f64; 5] = [
+        1.0 / 24.0,
+        -37.0 / 5760.0,
+        10_313.0 / 2_903_040.0,
+        -5_509_121.0 / 1_393_459_200.0,
+        2_709_398_569.0 / 367_873_228_800.0,
+    ];
+    let series = C[0] + z * (C[1] + z * (C[2] + z * (C[3] + z * C[4])));
+    (y + series * z * y) * exp(-(2.0 * x + 15.0) * sum)
+}
+
 /// log of the gamma function of a positive number.
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
@@ -165,6 +211,32 @@ mod tests {
             );
             x *= 1.000_11;
         }
+    }
+
+    #[test]
+    fn exp_agrees_with_libm() {
+        let mut x = -699.0;
+        while x < 700.0 {
+            let (ours, theirs) = (exp(x), libm::exp(x));
+            assert!((ours - theirs).abs() <= 8e-16 * theirs, "exp({x}) = {ours:e}, {theirs:e}");
+            x += 0.1237;
+        }
+        assert_eq!((exp(0.0), exp(-701.0), exp(f64::NEG_INFINITY)), (1.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn exp_digamma_agrees_with_digamma() {
+        let mut x = 2e-3;
+        while x < 1e12 {
+            // Far from 0 its own series is exact.
+            let exact = digamma(x + 40.0) - (0..40).map(|i| 1.0 / (x + f64::from(i))).sum::<f64>();
+            let (ours, theirs) = (exp_digamma(x), libm::exp(exact));
+            // What digamma loses is multiplied by its size.
+            let tolerance = 1e-15 * (10.0 + exact.abs());
+            assert!((ours - theirs).abs() <= tolerance * theirs, "{x:e}: {ours:e}, {theirs:e}");
+            x *= 1.0137;
+        }
+        assert_eq!(exp_digamma(1e-300), 0.0);
     }
 
     #[test]

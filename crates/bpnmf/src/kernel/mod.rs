@@ -12,6 +12,8 @@ pub(crate) use lanes::{ABOVE_ERROR, LN_ERROR, Lanes, Plain, each};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use lanes::{Avx2, Avx512};
 
+use core::sync::atomic::{AtomicU8, Ordering};
+
 /// The number of lanes, and of components in a tile.
 pub(crate) const LANES: usize = 16;
 
@@ -80,22 +82,14 @@ pub enum Simd {
 
 impl Simd {
     /// What will really run: `Auto` resolved, and anything the machine lacks replaced by the next best.
+    #[inline]
     pub fn resolved(self) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx512 = is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl");
-            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
-            match self {
-                Self::Auto | Self::Avx512 if avx512 && avx2 => Self::Avx512,
-                Self::Auto | Self::Avx512 | Self::Avx2 if avx2 => Self::Avx2,
-                _ => Self::Plain,
-            }
+        match (self, best()) {
+            (Self::Auto, best) => best,
+            (Self::Avx512, Self::Avx512) => Self::Avx512,
+            (Self::Avx512 | Self::Avx2, Self::Avx512 | Self::Avx2) => Self::Avx2,
+            _ => Self::Plain,
         }
-        #[cfg(not(target_arch = "x86_64"))]
-        Self::Plain
     }
 
     /// Its name, for reports.
@@ -107,6 +101,46 @@ impl Simd {
             Self::Plain => "plain",
         }
     }
+}
+
+/// The best the machine has; asked for before every kernel, so it is looked up once.
+#[inline]
+fn best() -> Simd {
+    static BEST: AtomicU8 = AtomicU8::new(0);
+    match BEST.load(Ordering::Relaxed) {
+        1 => Simd::Plain,
+        2 => Simd::Avx2,
+        3 => Simd::Avx512,
+        _ => {
+            let best = detected();
+            let number = match best {
+                Simd::Avx512 => 3,
+                Simd::Avx2 => 2,
+                _ => 1,
+            };
+            BEST.store(number, Ordering::Relaxed);
+            best
+        }
+    }
+}
+
+#[cold]
+fn detected() -> Simd {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        if avx512 && avx2 {
+            return Simd::Avx512;
+        }
+        if avx2 {
+            return Simd::Avx2;
+        }
+    }
+    Simd::Plain
 }
 
 /// Defines `$name`, which runs the `#[inline(always)]` function `$body` compiled for the given [`Simd`].

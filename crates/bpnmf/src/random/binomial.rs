@@ -1,7 +1,7 @@
 //! Binomial draws from a stream, for any number up to 2^53: exact but for the rounding of doubles.
 
 use super::Stream;
-use crate::special::{ln, ln_1p};
+use crate::special::{exp, ln, ln_1p};
 use core::f64::consts::TAU;
 
 /// From this mean on draws are made by rejection, whose hat is good from 10 on; below it by inversion.
@@ -9,6 +9,17 @@ const LARGE_MEAN: f64 = 12.0;
 
 /// With a mean below [`LARGE_MEAN`] more than this has a probability of less than 1e-60.
 const MOST: f64 = 110.0;
+
+/// 1 / k for k = 1, 2, ...: a division in every step would be half of its time.
+const RECIPROCALS: [f64; MOST as usize + 2] = {
+    let mut out = [0.0; MOST as usize + 2];
+    let mut k = 1;
+    while k < out.len() {
+        out[k] = 1.0 / k as f64;
+        k += 1;
+    }
+    out
+};
 
 impl Stream {
     /// Binomial(n, p); p is clamped to [0, 1].
@@ -31,13 +42,13 @@ impl Stream {
     /// The k at which the sum of the probabilities of 0, 1, ... exceeds a uniform number.
     fn invert(&mut self, n: f64, p: f64) -> f64 {
         let odds = p / (1.0 - p);
-        let first = libm::exp(-n * ln_1p(odds));
+        let first = exp(-n * ln_1p(odds));
         loop {
             let (mut rest, mut probability, mut k) = (self.uniform(), first, 0.0);
             while rest > probability && k <= MOST {
                 rest -= probability;
                 k += 1.0;
-                probability *= odds * (n + 1.0 - k) / k;
+                probability *= odds * (n + 1.0 - k) * RECIPROCALS[k as usize];
             }
             // Else what is left is the rounding of the sum.
             if k <= MOST.min(n) {

@@ -4,6 +4,7 @@
 //! The complete-data curvature of log w_fk is a + sum_t x phi, the observed one about a + sum_t x phi^2; half the log
 //! of their ratio is given back. On data with few counts a component this decides whether true components survive.
 
+use super::kernels::add_shares;
 use super::model::{Model, Part};
 use super::view::View;
 use crate::special::ln;
@@ -53,20 +54,28 @@ impl Curvature {
         let column = &view.columns[t];
         model.field(column, parts, &mut field, &mut buffer);
         let mut back = 0.0;
-        let (mut once, mut twice) = (Vec::new(), Vec::new());
+        let Self { once, twice } = self;
+        let (mut own, mut squares) = (Vec::new(), Vec::new());
         for part in parts {
-            once.clear();
-            twice.clear();
             let row = column.gather(model.row(part.k), &mut buffer);
-            for ((w, v), x) in row.iter().zip(&field).zip(column.x.iter()) {
-                let share = w * part.geometric / v.max(1e-300);
-                once.push(x * share);
-                twice.push(x * share * share);
-            }
-            back += given_back(model.prior.c(), once.iter().sum(), twice.iter().sum());
             let at = part.k * model.features..(part.k + 1) * model.features;
-            column.scatter(&mut self.once[at.clone()], &once, sign);
-            column.scatter(&mut self.twice[at], &twice, sign);
+            let (once, twice) = (&mut once[at.clone()], &mut twice[at]);
+            let shares = |sign: f64, once: &mut [f64], twice: &mut [f64]| {
+                add_shares(model.simd, &column.x, &field, row, part.geometric, sign, once, twice)
+            };
+            let (all, squared) = if column.has_all(model.features) {
+                shares(sign, once, twice)
+            } else {
+                for values in [&mut own, &mut squares] {
+                    values.clear();
+                    values.resize(column.x.len(), 0.0);
+                }
+                let sums = shares(1.0, &mut own, &mut squares);
+                column.scatter(model.simd, once, &own, sign);
+                column.scatter(model.simd, twice, &squares, sign);
+                sums
+            };
+            back += given_back(model.prior.c(), all, squared);
         }
         back
     }

@@ -1,8 +1,10 @@
 //! The inner loops of the search: sums over the entries of a column, in double precision and in a fixed order, so that
 //! they give the same bits on every machine. They know nothing of columns or components.
+//!
+//! Those that end in `_of` are for code that is compiled for the machine's instructions already.
 
 use crate::kernel::{Lanes, dispatch};
-use crate::special::{ln, ln_1p};
+use crate::special::{exp_digamma, ln, ln_1p};
 
 /// Partial sums, one for each index modulo this.
 const PARTS: usize = 8;
@@ -21,38 +23,63 @@ fn eight(of: &[f64], start: usize) -> &[f64; PARTS] {
     of[start..start + PARTS].try_into().expect("so long")
 }
 
-/// What is left from index `start` on, less than eight, filled up.
+/// Less than eight, filled up.
 #[inline(always)]
-fn rest(of: &[f64], start: usize, filling: f64) -> [f64; PARTS] {
+fn few(of: &[f64], filling: f64) -> [f64; PARTS] {
     let mut out = [filling; PARTS];
-    out[..of.len() - start].copy_from_slice(&of[start..]);
+    out.iter_mut().zip(of).for_each(|(out, value)| *out = *value);
     out
 }
 
+/// In row m the last m lanes are kept.
+const LAST: [[u64; PARTS]; PARTS] = {
+    let mut out = [[0; PARTS]; PARTS];
+    let mut m = 0;
+    while m < PARTS {
+        let mut lane = PARTS - m;
+        while lane < PARTS {
+            out[m][lane] = !0;
+            lane += 1;
+        }
+        m += 1;
+    }
+    out
+};
+
+/// Only the last `m` terms, zero in place of the others.
+#[inline(always)]
+fn last(mut terms: [f64; PARTS], m: usize) -> [f64; PARTS] {
+    let kept = &LAST[m % PARTS];
+    for lane in 0..PARTS {
+        terms[lane] = f64::from_bits(terms[lane].to_bits() & kept[lane]);
+    }
+    terms
+}
+
 /// A sum over the indices of slices of equal length. `$term` is an expression in the values at one index; it must be 0
-/// where the first of them is 0 and the others are 1, which is what the last eight are filled up with.
+/// where the first of them is 0 and the others are 1, which is what less than eight are filled up with. What is left
+/// after whole eights is read with those before it, which count no second time.
 macro_rules! sum {
     ($first:ident in $of:expr $(, $name:ident in $slice:expr)* => $term:expr) => {{
         let length = [$of.len() $(, $slice.len())*].into_iter().fold(usize::MAX, usize::min);
         let $first = &$of[..length];
         $(let $name = &$slice[..length];)*
-        let whole = length - length % PARTS;
         let mut sums = [0.0f64; PARTS];
-        let mut start = 0;
-        while start < whole {
-            let eight_terms = {
+        if length < PARTS {
+            let ($first, $($name),*) = (few($first, 0.0), $(few($name, 1.0)),*);
+            add(&mut sums, &terms!($first $(, $name)* => $term));
+        } else {
+            let mut start = 0;
+            while start + PARTS <= length {
                 let ($first, $($name),*) = (eight($first, start), $(eight($name, start)),*);
-                terms!($first $(, $name)* => $term)
-            };
-            add(&mut sums, &eight_terms);
-            start += PARTS;
-        }
-        if start < length {
-            let eight_terms = {
-                let ($first, $($name),*) = (rest($first, start, 0.0), $(rest($name, start, 1.0)),*);
-                terms!($first $(, $name)* => $term)
-            };
-            add(&mut sums, &eight_terms);
+                add(&mut sums, &terms!($first $(, $name)* => $term));
+                start += PARTS;
+            }
+            if start < length {
+                let left = length - start;
+                let ($first, $($name),*) = (eight($first, length - PARTS), $(eight($name, length - PARTS)),*);
+                add(&mut sums, &last(terms!($first $(, $name)* => $term), left));
+            }
         }
         tree(sums)
     }};
@@ -79,8 +106,61 @@ fn add(sums: &mut [f64; PARTS], terms: &[f64; PARTS]) {
     }
 }
 
+/// out += the rows, each times its scale, one after the other.
 #[inline(always)]
-fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn add_rows_of<'a, V: Lanes>(
+    out: &mut [f64],
+    rows: impl Iterator<Item = (&'a [f64], f64)> + Clone,
+) {
+    const WIDE: usize = 4 * PARTS;
+    let n = out.len();
+    if n < PARTS {
+        for (row, scale) in rows {
+            out.iter_mut().zip(row).for_each(|(out, w)| *out += w * scale);
+        }
+        return;
+    }
+    // What is left after whole eights is computed with those before it, from what is there now.
+    let end = n - PARTS;
+    let last = added(eight(out, end), end, rows.clone());
+    let mut start = 0;
+    while start + WIDE <= n {
+        let sums = added::<WIDE>(out[start..start + WIDE].try_into().expect("so long"), start, rows.clone());
+        out[start..start + WIDE].copy_from_slice(&sums);
+        start += WIDE;
+    }
+    while start + PARTS <= n {
+        let sums = added(eight(out, start), start, rows.clone());
+        out[start..start + PARTS].copy_from_slice(&sums);
+        start += PARTS;
+    }
+    out[end..].copy_from_slice(&last);
+}
+
+#[inline(always)]
+fn add_listed_of<V: Lanes>(out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) {
+    add_rows_of::<V>(out, list.iter().map(|&(i, scale)| (&rows[i][..], scale)));
+}
+
+/// `out`, which begins at index `start`, with the rows added.
+#[inline(always)]
+fn added<'a, const N: usize>(
+    out: &[f64; N],
+    start: usize,
+    rows: impl Iterator<Item = (&'a [f64], f64)>,
+) -> [f64; N] {
+    let mut sums = *out;
+    for (row, scale) in rows {
+        let row: &[f64; N] = row[start..start + N].try_into().expect("so long");
+        for i in 0..N {
+            sums[i] += row[i] * scale;
+        }
+    }
+    sums
+}
+
+#[inline(always)]
+pub(super) fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
     sum!(a in a, b in b => a * b)
 }
 
@@ -92,7 +172,7 @@ fn add_scaled_of<V: Lanes>(out: &mut [f64], row: &[f64], scale: f64) {
 }
 
 #[inline(always)]
-fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
+pub(super) fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.resize(x.len(), 0.0);
     for i in 0..x.len().min(field.len()) {
@@ -100,9 +180,72 @@ fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
     }
 }
 
+/// The counts a component of strength `h` claims on top of `base`.
 #[inline(always)]
 fn claimed_of<V: Lanes>(x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 {
     sum!(x in x, base in base, w in row => x * (w * h / (base + w * h)))
+}
+
+#[inline(always)]
+fn add_shares_of<V: Lanes>(
+    x: &[f64],
+    field: &[f64],
+    row: &[f64],
+    h: f64,
+    sign: f64,
+    once: &mut [f64],
+    twice: &mut [f64],
+) -> (f64, f64) {
+    let n =
+        [x.len(), field.len(), row.len(), once.len(), twice.len()].into_iter().fold(usize::MAX, usize::min);
+    let (mut sums, mut squares) = ([0.0; PARTS], [0.0; PARTS]);
+    let mut start = 0;
+    while start + PARTS <= n {
+        let (x, field, row) = (eight(x, start), eight(field, start), eight(row, start));
+        let own = terms!(x, field, row => x * (row * h / field.max(1e-300)));
+        let squared = terms!(own, field, row => own * (row * h / field.max(1e-300)));
+        add(&mut sums, &own);
+        add(&mut squares, &squared);
+        for (out, own) in once[start..start + PARTS].iter_mut().zip(own) {
+            *out += sign * own;
+        }
+        for (out, squared) in twice[start..start + PARTS].iter_mut().zip(squared) {
+            *out += sign * squared;
+        }
+        start += PARTS;
+    }
+    for i in start..n {
+        let share = row[i] * h / field[i].max(1e-300);
+        let own = x[i] * share;
+        sums[i - start] += own;
+        squares[i - start] += own * share;
+        once[i] += sign * own;
+        twice[i] += sign * (own * share);
+    }
+    (tree(sums), tree(squares))
+}
+
+#[inline(always)]
+fn surprise_of<V: Lanes>(x: &[f64], row: &[f64], scale: f64) -> f64 {
+    sum!(x in x, p in row => x * ln(x.max(TINY) * scale / p))
+}
+
+#[inline(always)]
+fn fit_strength_of<V: Lanes>(
+    x: &[f64],
+    base: &[f64],
+    row: &[f64],
+    c: f64,
+    rate: f64,
+    mut h: f64,
+    rounds: usize,
+) -> (f64, f64) {
+    let mut shape = 0.0;
+    for _ in 0..rounds {
+        shape = c + claimed_of::<V>(x, base, row, h);
+        h = exp_digamma(shape) / rate;
+    }
+    (shape, h)
 }
 
 #[inline(always)]
@@ -129,8 +272,9 @@ fn without_of<V: Lanes>(field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) 
     }
 }
 
+/// out = the rows `at`, each times `h`: one sum a row.
 #[inline(always)]
-fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
+pub(super) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.extend(at.iter().map(|&f| {
         let row = &rows[f as usize * h.len()..][..h.len()];
@@ -138,8 +282,9 @@ fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
     }));
 }
 
+/// out = the sum of the rows `at`, each with its weight.
 #[inline(always)]
-fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) {
+pub(super) fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for (&f, &weight) in at.iter().zip(weights) {
         let row = &rows[f as usize * out.len()..][..out.len()];
@@ -164,14 +309,6 @@ dispatch! {
     pub(super) fn spread [] (rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64]) = spread_of
 }
 dispatch! {
-    /// out = the rows `at`, each times `h`: one sum a row.
-    pub(super) fn mixed [] (rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) = mixed_of
-}
-dispatch! {
-    /// out = the sum of the rows `at`, each with its weight.
-    pub(super) fn weighed [] (rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) = weighed_of
-}
-dispatch! {
     /// sum a b.
     pub(super) fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of
 }
@@ -180,12 +317,16 @@ dispatch! {
     pub(super) fn add_scaled [] (out: &mut [f64], row: &[f64], scale: f64) = add_scaled_of
 }
 dispatch! {
-    /// out = x / field.
-    pub(super) fn ratios [] (x: &[f64], field: &[f64], out: &mut Vec<f64>) = ratios_of
+    /// sum x log field.
+    pub(super) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
 }
 dispatch! {
-    /// The counts a component of strength `h` claims on top of `base`.
-    pub(super) fn claimed [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = claimed_of
+    /// sum x log(x scale / row).
+    pub(super) fn surprise [] (x: &[f64], row: &[f64], scale: f64) -> f64 = surprise_of
+}
+dispatch! {
+    /// out = x / field.
+    pub(super) fn ratios [] (x: &[f64], field: &[f64], out: &mut Vec<f64>) = ratios_of
 }
 dispatch! {
     /// sum x log(1 + row h / base).
@@ -196,10 +337,101 @@ dispatch! {
     pub(super) fn loss [] (x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 = loss_of
 }
 dispatch! {
-    /// sum x log field.
-    pub(super) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
-}
-dispatch! {
     /// out = field - row h, never negative.
     pub(super) fn without [] (field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) = without_of
+}
+dispatch! {
+    /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, from exp E log = `h`. The prior
+    /// has the shape `c`; `rounds` of one given the other.
+    pub(super) fn fit_strength [] (x: &[f64], base: &[f64], row: &[f64], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
+}
+dispatch! {
+    /// out += the listed rows, each times its scale, one after the other.
+    pub(super) fn add_listed [] (out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) = add_listed_of
+}
+dispatch! {
+    /// x times the share of row h in `field` and times its square, `sign` times, are added to `once` and `twice`; the sum
+    /// of each.
+    pub(super) fn add_shares [] (x: &[f64], field: &[f64], row: &[f64], h: f64, sign: f64, once: &mut [f64], twice: &mut [f64]) -> (f64, f64) = add_shares_of
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Simd;
+    use crate::random::{Key, Site};
+
+    const LEVELS: [Simd; 3] = [Simd::Avx512, Simd::Avx2, Simd::Plain];
+
+    fn close(name: &str, n: usize, ours: f64, plain: f64) {
+        assert!((ours - plain).abs() <= 1e-13 * (1.0 + plain.abs()), "{name}, {n}: {ours} {plain}");
+    }
+
+    /// Every sum, of every number of terms up to some whole eights and more, against the sum one by one; and the same bits
+    /// whatever the instructions.
+    #[test]
+    fn sums_are_those_of_their_terms_and_the_same_bits_everywhere() {
+        let mut stream = Key::new(3).stream(Site::Synthesis, 0, 0, 0);
+        for n in (0..20).chain([31, 32, 33, 75, 128]) {
+            let mut draw = || -> Vec<f64> { (0..n).map(|_| 0.1 + stream.uniform()).collect() };
+            let (mut x, v, w) = (draw(), draw(), draw());
+            x.iter_mut().step_by(3).for_each(|x| *x = 0.0);
+            let (h, field) = (0.7, v.iter().zip(&w).map(|(v, w)| v + w).collect::<Vec<f64>>());
+            let of = |simd| {
+                let (mut once, mut twice) = (vec![1.0; n], vec![2.0; n]);
+                let (all, squared) = add_shares(simd, &x, &field, &w, h, -1.0, &mut once, &mut twice);
+                let mut out = vec![
+                    dot(simd, &x, &w),
+                    gain(simd, &x, &v, &w, h),
+                    loss(simd, &x, &field, &w, h),
+                    sum_x_ln(simd, &x, &field),
+                    surprise(simd, &x, &w, h),
+                    fit_strength(simd, &x, &v, &w, 0.5, 2.0, h, 1).0 - 0.5,
+                    all,
+                    squared,
+                ];
+                out.extend(once.into_iter().chain(twice));
+                out
+            };
+            let every = |term: &dyn Fn(usize) -> f64| (0..n).map(term).sum::<f64>();
+            let log = |x: f64| if x > 0.0 { libm::log(x) } else { 0.0 };
+            let share = |i: usize| w[i] * h / field[i];
+            let mut plain = vec![
+                every(&|i| x[i] * w[i]),
+                every(&|i| x[i] * libm::log1p(w[i] * h / v[i])),
+                every(&|i| x[i] * libm::log(1.0 - share(i))),
+                every(&|i| x[i] * libm::log(field[i])),
+                every(&|i| x[i] * log(x[i] * h / w[i])),
+                every(&|i| x[i] * w[i] * h / (v[i] + w[i] * h)),
+                every(&|i| x[i] * share(i)),
+                every(&|i| x[i] * share(i) * share(i)),
+            ];
+            plain.extend((0..n).map(|i| 1.0 - x[i] * share(i)));
+            plain.extend((0..n).map(|i| 2.0 - x[i] * share(i) * share(i)));
+            let all = LEVELS.map(of);
+            for (ours, plain) in all[0].iter().zip(&plain) {
+                close("sum", n, *ours, *plain);
+            }
+            assert_eq!((&all[0], &all[1]), (&all[1], &all[2]), "{n} terms");
+        }
+    }
+
+    #[test]
+    fn rows_are_added_one_after_the_other() {
+        let mut stream = Key::new(4).stream(Site::Synthesis, 0, 0, 0);
+        for n in (0..40).chain([75, 128, 131]) {
+            let rows: Vec<Vec<f64>> = (0..5).map(|_| (0..n).map(|_| stream.uniform()).collect()).collect();
+            let list: Vec<(usize, f64)> = [4, 0, 2].iter().map(|&i| (i, stream.uniform())).collect();
+            let before: Vec<f64> = (0..n).map(|_| stream.uniform()).collect();
+            let mut plain = before.clone();
+            for &(i, scale) in &list {
+                plain.iter_mut().zip(&rows[i]).for_each(|(out, w)| *out += w * scale);
+            }
+            for simd in LEVELS {
+                let mut out = before.clone();
+                add_listed(simd, &mut out, &list, &rows);
+                assert_eq!(out, plain, "{n} entries, {simd:?}");
+            }
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Plain KL-NMF by multiplicative updates: what the search starts from.
 
-use super::kernels::{add_scaled, dot, mixed, ratios, spread, weighed};
+use super::kernels::{add_listed, add_rows_of, dot_of, mixed_of, ratios_of, spread, weighed_of};
 use super::view::{BLOCK, Column, View, by_feature};
-use crate::kernel::Simd;
+use crate::kernel::{Lanes, Simd, dispatch};
 use crate::workers::Workers;
 
 /// Non-negative factors. Every component of W adds up to one, so h is the counts it explains.
@@ -54,7 +54,7 @@ pub(super) fn updated(
         let mut sums = Sums::new(features, components, compressed, workers);
         for (h, columns) in h.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
             let ratios = workers.map(h.iter_mut().zip(columns), |(h, column)| {
-                update_h(h, column, &w, &turned, updates, simd)
+                update_h(simd, h, column, &w, &turned, updates)
             });
             if iteration >= updates.held {
                 sums.add(columns, h, &ratios, simd, workers);
@@ -72,42 +72,54 @@ pub(super) fn updated(
     Factors { w, h }
 }
 
-/// Updates the h of a column, and gives x over what is explained with the new ones. `turned` is W by features, for columns
-/// that are compressed.
-fn update_h(
+dispatch! {
+    /// Updates the h of a column, and gives x over what is explained with the new ones. `turned` is W by features, for
+    /// columns that are compressed.
+    fn update_h [] (h: &mut [f64], column: &Column<'_>, w: &[f64], turned: &[f64], updates: &Updates) -> Vec<f64> = update_h_of
+}
+/// x over what h explains.
+#[inline(always)]
+fn ratios_to<V: Lanes>(
+    h: &[f64],
+    column: &Column<'_>,
+    w: &[f64],
+    turned: &[f64],
+    field: &mut Vec<f64>,
+    ratio: &mut Vec<f64>,
+) {
+    if let Some(at) = column.compressed() {
+        mixed_of::<V>(turned, at, h, field);
+    } else {
+        field.clear();
+        field.resize(column.x.len(), 0.0);
+        let rows = w.chunks_exact(w.len() / h.len()).zip(h);
+        add_rows_of::<V>(field, rows.filter(|(_, h)| **h > 0.0).map(|(row, h)| (row, *h)));
+    }
+    ratios_of::<V>(&column.x, field, ratio);
+}
+
+#[inline(always)]
+fn update_h_of<V: Lanes>(
     h: &mut [f64],
     column: &Column<'_>,
     w: &[f64],
     turned: &[f64],
     updates: &Updates,
-    simd: Simd,
 ) -> Vec<f64> {
     let components = h.len();
     let features = w.len() / components;
     let row = |k: usize| &w[k * features..][..features];
-    let (mut field, mut ratio, mut buffer) = (Vec::new(), Vec::new(), Vec::new());
-    let mut explain = |h: &[f64], ratio: &mut Vec<f64>, buffer: &mut Vec<f64>| {
-        if let Some(at) = column.compressed() {
-            mixed(simd, turned, at, h, &mut field);
-        } else {
-            field.clear();
-            field.resize(column.x.len(), 0.0);
-            for (k, &h) in h.iter().enumerate().filter(|(_, h)| **h > 0.0) {
-                add_scaled(simd, &mut field, column.gather(row(k), buffer), h);
-            }
-        }
-        ratios(simd, &column.x, &field, ratio);
-    };
-    explain(h, &mut ratio, &mut buffer);
+    let (mut field, mut ratio) = (Vec::new(), Vec::new());
+    ratios_to::<V>(h, column, w, turned, &mut field, &mut ratio);
     let mut products = Vec::new();
     if let Some(at) = column.compressed() {
         products.resize(components, 0.0);
-        weighed(simd, turned, at, &ratio, &mut products);
+        weighed_of::<V>(turned, at, &ratio, &mut products);
     }
     for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
         let product = match products.get(k) {
             Some(product) => *product,
-            None => dot(simd, &ratio, column.gather(row(k), &mut buffer)),
+            None => dot_of::<V>(&ratio, row(k)),
         };
         // Where nothing was observed there is as much as expected.
         *h *= product + column.unseen(row(k));
@@ -118,7 +130,7 @@ fn update_h(
     if updates.sharpness > 1.0 {
         sharpen(h, updates.sharpness);
     }
-    explain(h, &mut ratio, &mut buffer);
+    ratios_to::<V>(h, column, w, turned, &mut field, &mut ratio);
     ratio
 }
 
@@ -154,11 +166,12 @@ impl Sums {
     ) {
         let (features, width) = (self.features, self.width);
         workers.for_each(self.dense.chunks_mut(features).enumerate(), |(k, sums), _| {
-            for ((column, h), ratio) in columns.iter().zip(h).zip(ratios).filter(|((_, h), _)| h[k] > 0.0) {
-                if column.compressed().is_none() {
-                    column.scatter(sums, ratio, h[k]);
-                }
-                column.missing.iter().for_each(|&f| sums[f as usize] += h[k]);
+            let on = || (0..columns.len()).filter(|&t| h[t][k] > 0.0);
+            let whole = on().filter(|&t| columns[t].has_all(features));
+            let list: Vec<(usize, f64)> = whole.map(|t| (t, h[t][k])).collect();
+            add_listed(simd, sums, &list, ratios);
+            for t in on() {
+                columns[t].missing.iter().for_each(|&f| sums[f as usize] += h[t][k]);
             }
         });
         workers.for_each(self.grouped.chunks_mut(width * features).enumerate(), |(group, sums), _| {

@@ -1,6 +1,6 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
-use super::kernels::{TINY, add_scaled, claimed, gain, loss, ratios, without};
+use super::kernels::{TINY, add_scaled, fit_strength, gain, loss, ratios, without};
 use super::model::{Model, Part, geometric, insert, kl_gamma};
 use super::view::Column;
 use crate::special::ln;
@@ -59,12 +59,9 @@ fn fitted(
     rounds: usize,
 ) -> Part {
     let rate = model.prior.d() + model.sum_in(column, k);
-    let mut part = Part { k, shape: 0.0, rate, geometric: start };
-    for _ in 0..rounds {
-        part.shape = model.prior.c() + claimed(model.simd, &column.x, base, row, part.geometric);
-        part.geometric = geometric(part.shape, rate);
-    }
-    part
+    let (shape, geometric) =
+        fit_strength(model.simd, &column.x, base, row, model.prior.c(), rate, start, rounds);
+    Part { k, shape, rate, geometric }
 }
 
 /// Fits every q(h) that is on to the others, `rounds` times.
@@ -97,7 +94,7 @@ fn best_addition(
     // What no strength of a component can exceed: Jensen's inequality with the best h.
     let n = column.total;
     candidates.clear();
-    model.products(column, ratio, products, row);
+    model.products(column, ratio, products);
     for k in 0..model.components() {
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;

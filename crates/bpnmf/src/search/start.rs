@@ -1,12 +1,12 @@
 //! Where the search starts: a plain KL-NMF with generously many components, grown from columns that differ.
 
+use super::kernels::surprise;
 use super::model::{Model, Part};
 use super::nmf::{Factors, Updates, updated};
 use super::view::View;
 use crate::kernel::Simd;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
-use crate::special::ln;
 use crate::workers::Workers;
 
 /// A component starts on where it explains at least this share of a column ...
@@ -21,7 +21,7 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
     let mut stream = key.stream(Site::Init, 10, 0, 0);
     let mut mean = vec![0.0; features];
     for column in &view.columns {
-        column.scatter(&mut mean, &column.x, 1.0 / view.total);
+        column.scatter(workers.simd, &mut mean, &column.x, 1.0 / view.total);
     }
     let floor = 1e-9 / features as f64;
     mean.iter_mut().for_each(|m| *m = m.max(floor));
@@ -32,9 +32,8 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
         let with_latest = workers.map(view.columns.iter(), |column| {
             let mut buffer = Vec::new();
             let row = column.gather(&latest, &mut buffer);
-            let entries = column.x.iter().zip(row).filter(|(x, _)| **x > 0.0);
             let seen = (1.0 - column.unseen(&latest)).max(1e-9);
-            entries.map(|(x, p)| x * ln(x * seen / (column.total * p))).sum::<f64>()
+            surprise(workers.simd, &column.x, row, seen / column.total)
         });
         for (least, new) in deviance.iter_mut().zip(with_latest) {
             *least = least.min(new.max(0.0));
@@ -50,7 +49,7 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
         }
         latest = mean.iter().map(|m| 0.1 * m).collect();
         let column = &view.columns[pick];
-        column.scatter(&mut latest, &column.x, 0.9 / column.total);
+        column.scatter(workers.simd, &mut latest, &column.x, 0.9 / column.total);
         chosen.extend_from_slice(&latest);
     }
     chosen
@@ -135,7 +134,7 @@ pub(super) fn at_least_one(model: &mut Model, view: &View, workers: &Workers) {
     }
     let mut row = vec![0.0; view.features];
     for column in &view.columns {
-        column.scatter(&mut row, &column.x, 1.0);
+        column.scatter(workers.simd, &mut row, &column.x, 1.0);
     }
     let on: Vec<usize> = (0..view.columns.len()).filter(|&t| view.columns[t].total > 0.0).collect();
     let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());

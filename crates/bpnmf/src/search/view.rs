@@ -1,6 +1,8 @@
 //! The counts as the search reads them: the entries of every column in double precision, where they are if they can.
 
+use super::kernels::add_scaled;
 use crate::counts::{self, Counts};
+use crate::kernel::Simd;
 use std::borrow::Cow;
 
 /// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
@@ -64,7 +66,7 @@ impl<'a> Column<'a> {
     /// `row` at the entries of this column.
     #[inline(always)]
     pub(super) fn gather<'b>(&self, row: &'b [f64], buffer: &'b mut Vec<f64>) -> &'b [f64] {
-        if self.at.is_empty() && self.x.len() == row.len() {
+        if self.has_all(row.len()) {
             return row;
         }
         buffer.clear();
@@ -74,11 +76,9 @@ impl<'a> Column<'a> {
 
     /// Adds `scale * values`, which belong to the entries of this column, to `out`, which has all features.
     #[inline(always)]
-    pub(super) fn scatter(&self, out: &mut [f64], values: &[f64], scale: f64) {
+    pub(super) fn scatter(&self, simd: Simd, out: &mut [f64], values: &[f64], scale: f64) {
         if self.at.is_empty() {
-            for (out, value) in out.iter_mut().zip(values) {
-                *out += scale * value;
-            }
+            add_scaled(simd, out, values, scale);
         } else {
             for (&f, value) in self.at.iter().zip(values) {
                 out[f as usize] += scale * value;
@@ -109,6 +109,12 @@ impl<'a> Column<'a> {
         self.missing.iter().map(|&f| values[f as usize]).sum()
     }
 
+    /// Whether all features are there, in order.
+    #[inline(always)]
+    pub(super) fn has_all(&self, features: usize) -> bool {
+        self.at.is_empty() && self.x.len() == features
+    }
+
     /// The features of the entries if not all are there: such a column is read best with the components of a feature side
     /// by side.
     #[inline(always)]
@@ -119,7 +125,7 @@ impl<'a> Column<'a> {
     /// All features of the column, zero where missing.
     pub(super) fn to_dense(&self, features: usize) -> Vec<f64> {
         let mut out = vec![0.0; features];
-        self.scatter(&mut out, &self.x, 1.0);
+        self.scatter(Simd::Plain, &mut out, &self.x, 1.0);
         out
     }
 }
