@@ -41,10 +41,15 @@ impl Stream {
 
     /// The k at which the sum of the probabilities of 0, 1, ... exceeds a uniform number.
     fn invert(&mut self, n: f64, p: f64) -> f64 {
+        let mut u = self.uniform();
+        // (1 - p)^n is at least 1 - n p: small means need no power.
+        if u <= 1.0 - n * p {
+            return 0.0;
+        }
         let odds = p / (1.0 - p);
         let first = exp(-n * ln_1p(odds));
         loop {
-            let (mut rest, mut probability, mut k) = (self.uniform(), first, 0.0);
+            let (mut rest, mut probability, mut k) = (u, first, 0.0);
             while rest > probability && k <= MOST {
                 rest -= probability;
                 k += 1.0;
@@ -54,6 +59,7 @@ impl Stream {
             if k <= MOST.min(n) {
                 return k;
             }
+            u = self.uniform();
         }
     }
 

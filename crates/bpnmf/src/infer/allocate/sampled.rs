@@ -32,9 +32,9 @@ pub(super) struct Scratch {
     /// The shares at the sixteen entries at hand, and those of the last components at an entry with many counts.
     ends: Ends<LANES>,
     last_ends: Ends<1>,
-    /// w h of the components at an entry, and the sum from each of them on.
+    /// The components at an entry with many counts, in their turn, and w h of each.
+    turn: Vec<Part>,
     weights: Vec<f64>,
-    sums: Vec<f64>,
 }
 
 impl Scratch {
@@ -102,9 +102,9 @@ fn sample_column<V: Lanes>(task: Task<'_>, t: usize, column: &mut Allocated, scr
                 one_by_one::<V, LANES>(count as usize, parts, ends, lane, &mut words, &mut entry, at, units);
             } else {
                 let (done, left) = by_components(count as u64, dictionary, f, scratch, &mut entry, many);
-                let Scratch { parts, last_ends, .. } = scratch;
-                last_ends.fill::<V>(parts[done..].iter().map(|part| ([dictionary.row(part.k)[f]], part.h)));
-                one_by_one::<V, 1>(left, &parts[done..], last_ends, 0, &mut words, &mut entry, at, units);
+                let Scratch { turn, last_ends, .. } = scratch;
+                last_ends.fill::<V>(turn[done..].iter().map(|part| ([dictionary.row(part.k)[f]], part.h)));
+                one_by_one::<V, 1>(left, &turn[done..], last_ends, 0, &mut words, &mut entry, at, units);
             }
         }
     }
@@ -123,8 +123,8 @@ fn weights_of(dictionary: &Dictionary, k: usize, tile: usize, rows: &[u32]) -> [
     out
 }
 
-/// Gives counts to one component after the other, a binomial part of what is left, until few are left. How many components
-/// have had their part, and what is left for the others.
+/// Gives counts to one component after the other, a binomial part of what is left, until few are left. Those with most
+/// of the entry come first: few are left soon. How many components have had their part, and what is left for the others.
 fn by_components(
     count: u64,
     dictionary: &Dictionary,
@@ -133,25 +133,26 @@ fn by_components(
     entry: &mut Entry,
     many: &mut Vec<Many>,
 ) -> (usize, usize) {
-    let Scratch { parts, weights, sums, .. } = scratch;
+    let Scratch { parts, turn, weights, .. } = scratch;
+    turn.clone_from(parts);
     weights.clear();
     weights.extend(parts.iter().map(|part| f64::from(dictionary.row(part.k)[f]) * f64::from(part.h)));
-    // From the last one on: no digits are lost when little is left.
-    sums.clone_from(weights);
-    for n in (1..sums.len()).rev() {
-        sums[n - 1] += sums[n];
-    }
     let mut left = count;
-    for (n, part) in parts.iter().enumerate() {
+    for n in 0..turn.len() {
         if left <= FEW {
             return (n, left as usize);
         }
-        let is_last = n + 1 == parts.len();
-        let own = if is_last { left } else { entry.stream().binomial(left, weights[n] / sums[n]) };
-        many.push(Many { k: part.k, f, count: own as f64 });
+        let largest = (n..turn.len()).reduce(|i, j| if weights[j] > weights[i] { j } else { i }).unwrap_or(n);
+        turn.swap(n, largest);
+        weights.swap(n, largest);
+        // Added up anew: no digits are lost when little is left.
+        let sum: f64 = weights[n..].iter().rev().sum();
+        let is_last = n + 1 == turn.len();
+        let own = if is_last { left } else { entry.stream().binomial(left, weights[n] / sum) };
+        many.push(Many { k: turn[n].k, f, count: own as f64 });
         left -= own;
     }
-    (parts.len(), 0)
+    (turn.len(), 0)
 }
 
 /// Gives out `left` counts of entry `at` to `parts`, which share as `ends` say.

@@ -5,8 +5,9 @@ use crate::plan::{Plan, Settings};
 use crate::run::{Fit, TraceRow, run};
 use crate::synth::Recipe;
 
+/// A set of which all parts are on in more than 1 % of the columns by far: what does not count is missing in the basis.
 fn fitted() -> (Counts, Fit, Basis) {
-    let counts = Recipe { features: 30, observations: 120, ..Default::default() }.draw(5).unwrap().counts;
+    let counts = Recipe { features: 30, observations: 120, ..Default::default() }.draw(6).unwrap().counts;
     let Settings { engine, prior, options } = Plan::default().settings_for(&counts).unwrap();
     let go = &mut |_: &TraceRow| true;
     let fit = run(engine.as_ref(), &counts, &prior, &options, &Workers::serial(), go).unwrap();
