@@ -1,7 +1,7 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
 use super::kernels::{add_listed, add_rows_of, dot_of, ratios_of, sum_x_ln, weighed_of};
-use super::view::{BLOCK, Column, View, by_feature};
+use super::view::{BATCH, BLOCK, Column, View, by_feature};
 use crate::kernel::{Lanes, Simd, dispatch};
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{digamma, exp_digamma, ln, ln_beta, ln_gamma};
@@ -355,28 +355,33 @@ impl Model {
 
     /// Coordinate ascent of q(H), twice, and q(W), the mask fixed; `times` over.
     pub(super) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
+        let mut ratios = vec![Vec::new(); view.columns.len().min(BLOCK)];
         for _ in 0..times {
-            self.ascend_once(view, workers);
+            self.ascend_once(view, &mut ratios, workers);
         }
     }
 
-    fn ascend_once(&mut self, view: &View, workers: &Workers) {
+    /// `ratios` is memory, for as many columns as are handled at a time.
+    fn ascend_once(&mut self, view: &View, ratios: &mut [Vec<f64>], workers: &Workers) {
         let (prior, features, simd) = (self.prior, self.features, self.simd);
         let mut all = core::mem::take(&mut self.parts);
         let mut claimed = vec![0.0; self.shape.len()];
         for (block, columns) in all.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
-            let ratios: Vec<Vec<f64>> = workers.map(block.iter_mut().zip(columns), |(parts, column)| {
-                let mut ratio = Vec::new();
-                ascend_column(simd, self, column, parts, &mut ratio, &mut Default::default());
-                ratio
+            let some = block.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.chunks_mut(BATCH));
+            workers.for_each(some, |((block, columns), ratios), _| {
+                let mut buffers = Default::default();
+                for ((parts, column), ratio) in block.iter_mut().zip(columns).zip(ratios) {
+                    ascend_column(simd, self, column, parts, ratio, &mut buffers);
+                }
             });
+            let ratios = &*ratios;
             let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
             for (t, parts) in block.iter().enumerate() {
                 parts.iter().for_each(|part| lists[part.k].push((t, part.geometric)));
             }
             workers.for_each(claimed.chunks_mut(features).zip(&lists), |(claimed, list), _| {
                 if list.iter().all(|&(t, _)| columns[t].has_all(features)) {
-                    return add_listed(simd, claimed, list, &ratios);
+                    return add_listed(simd, claimed, list, ratios);
                 }
                 for &(t, h) in list {
                     columns[t].scatter(simd, claimed, &ratios[t], h);

@@ -3,13 +3,12 @@
 use super::correction::{Curvature, corrected_bound};
 use super::model::{Model, Part, used};
 use super::pursuit::{Buffers, pursue};
-use super::view::View;
+use super::view::{BATCH, View};
 use crate::infer::state::least_usage;
 use crate::workers::Workers;
 
-/// Columns handled between two looks at whether a deletion is hopeless: the first time, and at most.
+/// Columns handled before the first look at whether a deletion is hopeless; later it is up to [`BATCH`].
 const FIRST_LOOK: usize = 4;
-const BATCH: usize = 32;
 
 /// Every column explained anew; says in which the mask changed. Components may be off everywhere afterwards.
 pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) -> Vec<usize> {

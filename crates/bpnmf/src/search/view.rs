@@ -8,6 +8,9 @@ use std::borrow::Cow;
 /// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
 pub(super) const BLOCK: usize = 1024;
 
+/// Columns that a thread takes at a time.
+pub(super) const BATCH: usize = 32;
+
 /// One column: every feature in order, or the positive entries only; if features are missing, those that were observed or
 /// the positive ones.
 #[derive(Debug, Clone)]
