@@ -177,12 +177,12 @@ def main():
             )
             fits.append(times["fit"])
             nmfs.append(times["sklearn"])
-        name = f"75 x 1000, {min(TRUE_PARTS)} to {max(TRUE_PARTS)} parts: default fit / a fit by NMF"
-        judged(f"{name}, all sets", sum(fits), sum(nmfs), 10, "10")
+        name = f"75 x 1000, {len(fits)} sets: default fit / a fit by NMF"
+        judged(f"{name}, all", sum(fits), sum(nmfs), 10, "10")
         ratios = [fit / nmf for fit, nmf in zip(fits, nmfs)]
         for which, of in (("cheapest", min), ("dearest", max)):
             at = ratios.index(of(ratios))
-            judged(f"{name}, the {which} set", fits[at], nmfs[at], 10, "10")
+            judged(f"{name}, {which}", fits[at], nmfs[at], 10, "10")
 
         engine.ask("load random 100 200" if options.quick else "load random 500 1000")
         times = take_turns(
