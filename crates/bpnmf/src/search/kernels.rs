@@ -121,8 +121,8 @@ pub(super) fn add_rows_of<'a, V: Lanes>(
         return;
     }
     // What is left after whole eights is computed with those before it, from what is there now.
-    let end = n - PARTS;
-    let last = if n % PARTS == 0 { [0.0; PARTS] } else { added(eight(out, end), end, rows.clone()) };
+    let (left, end) = (n % PARTS, n - PARTS);
+    let last = if left == 0 { [0.0; PARTS] } else { added(eight(out, end), end, rows.clone()) };
     let mut start = 0;
     while start + WIDE <= n {
         let sums = added::<WIDE>(out[start..start + WIDE].try_into().expect("so long"), start, rows.clone());
@@ -134,7 +134,7 @@ pub(super) fn add_rows_of<'a, V: Lanes>(
         out[start..start + PARTS].copy_from_slice(&sums);
         start += PARTS;
     }
-    if n % PARTS > 0 {
+    if left > 0 {
         out[end..].copy_from_slice(&last);
     }
 }

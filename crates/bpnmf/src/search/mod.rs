@@ -11,6 +11,7 @@ mod absorb;
 mod births;
 mod borrow;
 mod chain;
+mod columns;
 mod composite;
 mod correction;
 mod explore;

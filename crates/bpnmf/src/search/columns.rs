@@ -1,0 +1,145 @@
+//! One column under a model, compiled for the instructions of the machine: what its parts explain, and q(h) brought up to
+//! date.
+
+use super::kernels::{add_rows_of, dot_of, ratios_of, weighed_of};
+use super::model::{Model, Part, geometric};
+use super::view::{Column, by_feature};
+use crate::kernel::{Lanes, dispatch};
+
+/// Several at a time.
+const SEVERAL: usize = 8;
+
+/// Brings exp E log h of all parts up to date.
+#[inline(always)]
+fn refresh_geometric(parts: &mut [Part]) {
+    for parts in parts.chunks_mut(SEVERAL) {
+        let (mut shape, mut rate) = ([1.0; SEVERAL], [1.0; SEVERAL]);
+        for (i, part) in parts.iter().enumerate() {
+            (shape[i], rate[i]) = (part.shape, part.rate);
+        }
+        let mut out = [0.0; SEVERAL];
+        for i in 0..SEVERAL {
+            out[i] = geometric(shape[i], rate[i]);
+        }
+        parts.iter_mut().zip(out).for_each(|(part, out)| part.geometric = out);
+    }
+}
+
+/// exp E log of many Gamma variables, never 0.
+#[inline(always)]
+fn geometric_row_of<V: Lanes>(shapes: &[f64], rate: f64, out: &mut [f64]) {
+    for (out, shape) in out.iter_mut().zip(shapes) {
+        *out = geometric(*shape, rate).max(1e-300);
+    }
+}
+
+dispatch! {
+    /// exp E log of Gamma variables of one rate, never 0.
+    pub(super) fn geometric_row [] (shapes: &[f64], rate: f64, out: &mut [f64]) = geometric_row_of
+}
+dispatch! {
+    /// See [`Model::field`].
+    pub(super) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) = field_of
+}
+dispatch! {
+    /// See [`Model::products`].
+    pub(super) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
+}
+dispatch! {
+    /// Coordinate ascent of q(h) of one column, twice; then x over what is explained.
+    pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut Vec<f64>, buffers: &mut [Vec<f64>; 2]) = ascend_column_of
+}
+
+#[inline(always)]
+fn products_of<V: Lanes>(model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) {
+    match column.compressed() {
+        Some(at) => {
+            let turned = model.turned.get_or_init(|| by_feature(&model.geometric, model.features));
+            weighed_of::<V>(turned, at, ratio, out);
+        }
+        None => {
+            for (row, out) in model.geometric.chunks_exact(model.features).zip(out) {
+                *out = dot_of::<V>(ratio, row);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn field_of<V: Lanes>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &[Part],
+    field: &mut Vec<f64>,
+    buffer: &mut Vec<f64>,
+) {
+    field.clear();
+    field.resize(column.x.len(), 0.0);
+    if column.compressed().is_none() {
+        add_rows_of::<V>(field, parts.iter().map(|part| (model.row(part.k), part.geometric)));
+        return;
+    }
+    for part in parts {
+        let row = column.gather(model.row(part.k), buffer);
+        add_rows_of::<V>(field, core::iter::once((row, part.geometric)));
+    }
+}
+
+/// The rows of the parts at the entries of a column.
+struct Rows<'a> {
+    model: &'a Model,
+    /// One after the other, if the column is compressed.
+    gathered: &'a [f64],
+    entries: usize,
+}
+
+impl Rows<'_> {
+    /// That of the part `i`, which is `k`.
+    #[inline(always)]
+    fn of(&self, i: usize, k: usize) -> &[f64] {
+        if self.gathered.is_empty() {
+            self.model.row(k)
+        } else {
+            &self.gathered[i * self.entries..][..self.entries]
+        }
+    }
+
+    /// x over what the parts explain.
+    #[inline(always)]
+    fn ratios<V: Lanes>(&self, x: &[f64], parts: &[Part], field: &mut Vec<f64>, ratio: &mut Vec<f64>) {
+        field.clear();
+        field.resize(x.len(), 0.0);
+        let rows = parts.iter().enumerate().map(|(i, part)| (self.of(i, part.k), part.geometric));
+        add_rows_of::<V>(field, rows);
+        ratios_of::<V>(x, field, ratio);
+    }
+}
+
+#[inline(always)]
+fn ascend_column_of<V: Lanes>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &mut [Part],
+    ratio: &mut Vec<f64>,
+    buffers: &mut [Vec<f64>; 2],
+) {
+    let [field, gathered] = buffers;
+    gathered.clear();
+    if let Some(at) = column.compressed() {
+        for part in parts.iter() {
+            let row = model.row(part.k);
+            gathered.extend(at.iter().map(|&f| row[f as usize]));
+        }
+    }
+    let rows = Rows { model, gathered, entries: column.x.len() };
+    rows.ratios::<V>(&column.x, parts, field, ratio);
+    for _ in 0..2 {
+        for (i, part) in parts.iter_mut().enumerate() {
+            let claimed = part.geometric * dot_of::<V>(ratio, rows.of(i, part.k));
+            part.shape = model.prior.c() + claimed;
+            part.rate = model.prior.d() + model.sum_in(column, part.k);
+        }
+        refresh_geometric(parts);
+        rows.ratios::<V>(&column.x, parts, field, ratio);
+    }
+}
