@@ -98,7 +98,7 @@ fn requests_that_make_no_sense_are_refused() {
         ),
         (
             "--hop 300",
-            "a window of 512 samples every 300 samples: use a hop of at least 1 and at most half a window, or no sound \
+            "a window of 256 samples every 300 samples: use a hop of at least 1 and at most half a window, or no sound \
              can be got back",
         ),
         ("--residual", "--residual is one stem more: say which stems with --stems, --groups or --reference"),
@@ -173,7 +173,7 @@ fn odd_recordings_are_taken_apart_all_the_same() {
     let about = &bench.json("fast/summary.json")["sound"];
     assert_eq!(
         (&about["rate"], &about["samples"], &about["window"]),
-        (&48_000.into(), &15_000.into(), &2048.into())
+        (&48_000.into(), &15_000.into(), &1024.into())
     );
 
     bench.write("eight.wav", eight_channels());
