@@ -204,8 +204,9 @@ fn add_shares_of<V: Lanes>(
     let mut start = 0;
     while start + PARTS <= n {
         let (x, field, row) = (eight(x, start), eight(field, start), eight(row, start));
-        let own = terms!(x, field, row => x * (row * h / field.max(1e-300)));
-        let squared = terms!(own, field, row => own * (row * h / field.max(1e-300)));
+        let share = terms!(field, row => row * h / field.max(1e-300));
+        let own = terms!(x, share => x * share);
+        let squared = terms!(own, share => own * share);
         add(&mut sums, &own);
         add(&mut squares, &squared);
         for (out, own) in once[start..start + PARTS].iter_mut().zip(own) {
