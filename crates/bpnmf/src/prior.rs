@@ -1,6 +1,7 @@
 //! The prior: six positive numbers and the truncation level. Unchecked in, checked out.
 
 use crate::error::Error;
+use crate::special::{ln, ln_gamma};
 
 /// The parameters of the model as a person gives them; [`Prior::check`] makes them usable.
 ///
@@ -39,7 +40,11 @@ impl Default for Prior {
 
 /// A [`Prior`] whose numbers are in range.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CheckedPrior(Prior);
+pub struct CheckedPrior {
+    numbers: Prior,
+    /// log Gamma(a) - a log b of W, and the same of H.
+    constants: [f64; 2],
+}
 
 impl Prior {
     /// The prior of the authors' published code: sparser in both factors than the paper's.
@@ -63,43 +68,52 @@ impl Prior {
                 range: "between 1 and 1000000 components",
             });
         }
-        Ok(CheckedPrior(self))
+        let constant = |shape: f64, rate: f64| ln_gamma(shape) - shape * ln(rate);
+        Ok(CheckedPrior { numbers: self, constants: [constant(self.a, self.b), constant(self.c, self.d)] })
     }
 }
 
 impl CheckedPrior {
     /// Shape of W.
     pub fn a(&self) -> f64 {
-        self.0.a
+        self.numbers.a
     }
     /// Rate of W.
     pub fn b(&self) -> f64 {
-        self.0.b
+        self.numbers.b
     }
     /// Shape of H.
     pub fn c(&self) -> f64 {
-        self.0.c
+        self.numbers.c
     }
     /// Rate of H.
     pub fn d(&self) -> f64 {
-        self.0.d
+        self.numbers.d
+    }
+    /// log Gamma(a) - a log b.
+    pub(crate) fn constant_w(&self) -> f64 {
+        self.constants[0]
+    }
+    /// log Gamma(c) - c log d.
+    pub(crate) fn constant_h(&self) -> f64 {
+        self.constants[1]
     }
     /// K.
     pub fn components(&self) -> usize {
-        self.0.components
+        self.numbers.components
     }
     /// a0 / K, the first parameter of pi.
     pub fn pi_on(&self) -> f64 {
-        self.0.a0 / self.0.components as f64
+        self.numbers.a0 / self.numbers.components as f64
     }
     /// b0 (K - 1) / K, the second parameter of pi. For K = 1, where the paper's formula gives 0 and no
     /// distribution, it is b0.
     pub fn pi_off(&self) -> f64 {
-        let k = self.0.components as f64;
-        if self.0.components == 1 { self.0.b0 } else { self.0.b0 * (k - 1.0) / k }
+        let k = self.numbers.components as f64;
+        if self.numbers.components == 1 { self.numbers.b0 } else { self.numbers.b0 * (k - 1.0) / k }
     }
     /// The numbers as they were given.
     pub fn get(&self) -> Prior {
-        self.0
+        self.numbers
     }
 }

@@ -6,6 +6,17 @@ use super::model::{Model, Part, geometric};
 use super::view::{Column, by_feature};
 use crate::kernel::{Lanes, dispatch};
 
+/// A column as it is explained.
+#[derive(Debug, Default)]
+pub(super) struct Explained {
+    /// What its parts explain of every entry.
+    pub(super) field: Vec<f64>,
+    /// x over that.
+    pub(super) ratio: Vec<f64>,
+    /// Memory: the rows of the parts at the entries.
+    gathered: Vec<f64>,
+}
+
 /// Several at a time.
 const SEVERAL: usize = 8;
 
@@ -46,8 +57,8 @@ dispatch! {
     pub(super) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
 }
 dispatch! {
-    /// Coordinate ascent of q(h) of one column, twice; then x over what is explained.
-    pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut Vec<f64>, buffers: &mut [Vec<f64>; 2]) = ascend_column_of
+    /// Coordinate ascent of q(h) of one column, `times` over; then what is explained, and x over it.
+    pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, explained: &mut Explained) = ascend_column_of
 }
 
 #[inline(always)]
@@ -120,10 +131,10 @@ fn ascend_column_of<V: Lanes>(
     model: &Model,
     column: &Column<'_>,
     parts: &mut [Part],
-    ratio: &mut Vec<f64>,
-    buffers: &mut [Vec<f64>; 2],
+    times: usize,
+    explained: &mut Explained,
 ) {
-    let [field, gathered] = buffers;
+    let Explained { field, ratio, gathered } = explained;
     gathered.clear();
     if let Some(at) = column.compressed() {
         for part in parts.iter() {
@@ -133,7 +144,7 @@ fn ascend_column_of<V: Lanes>(
     }
     let rows = Rows { model, gathered, entries: column.x.len() };
     rows.ratios::<V>(&column.x, parts, field, ratio);
-    for _ in 0..2 {
+    for _ in 0..times {
         for (i, part) in parts.iter_mut().enumerate() {
             let claimed = part.geometric * dot_of::<V>(ratio, rows.of(i, part.k));
             part.shape = model.prior.c() + claimed;

@@ -80,24 +80,30 @@ impl Curvature {
         back
     }
 
-    /// How much less is given back when `k` goes and `columns` are explained anew. Positive is a loss.
-    pub(super) fn lost(&self, model: &Model, view: &View, k: usize, columns: &[(usize, Vec<Part>)]) -> f64 {
-        let mut change = Self::zero(model);
+    /// How much less is given back when `k` goes and `columns` are explained anew, positive for a loss; and the curvature
+    /// then.
+    pub(super) fn lost(
+        &self,
+        model: &Model,
+        view: &View,
+        k: usize,
+        columns: &[(usize, Vec<Part>)],
+    ) -> (f64, Self) {
+        let mut after = self.clone();
         let mut lost = 0.0;
         for (t, parts) in columns {
-            lost += change.add_column(model, view, *t, &model.parts[*t], -1.0);
-            lost -= change.add_column(model, view, *t, parts, 1.0);
+            lost += after.add_column(model, view, *t, &model.parts[*t], -1.0);
+            lost -= after.add_column(model, view, *t, parts, 1.0);
         }
         let a = model.prior.a();
         for i in 0..model.shape.len() {
             let before = || given_back(a, self.once[i], self.twice[i]);
             if i / model.features == k {
                 lost += before();
-            } else if change.once[i] != 0.0 {
-                lost +=
-                    before() - given_back(a, self.once[i] + change.once[i], self.twice[i] + change.twice[i]);
+            } else if after.once[i] != self.once[i] {
+                lost += before() - given_back(a, after.once[i], after.twice[i]);
             }
         }
-        lost
+        (lost, after)
     }
 }

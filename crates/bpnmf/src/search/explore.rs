@@ -143,7 +143,12 @@ impl Run<'_> {
                 let changed = moves::remask(&mut grown, view, workers);
                 grown.ascend(view, 3, workers);
                 moves::remask_columns(&mut grown, view, &changed, workers);
-                let survivors = used(&grown.usage()[..model.components()]);
+                let usage = grown.usage();
+                let (old, new) = usage.split_at(model.components());
+                if used(new) == 0 {
+                    return NO;
+                }
+                let survivors = used(old);
                 grown.drop_empty();
                 grown.ascend(view, 2, workers);
                 merge::merge_pass(&mut grown, view, workers);

@@ -4,7 +4,7 @@
 //! Those that end in `_of` are for code that is compiled for the machine's instructions already.
 
 use crate::kernel::{Lanes, dispatch};
-use crate::special::{exp_digamma, ln, ln_1p};
+use crate::special::{digamma_ln_gamma, exp_digamma, ln, ln_1p};
 
 /// Partial sums, one for each index modulo this.
 const PARTS: usize = 8;
@@ -266,13 +266,21 @@ fn sum_x_ln_of<V: Lanes>(x: &[f64], field: &[f64]) -> f64 {
     sum!(x in x, v in field => x * ln(v + TINY))
 }
 
+/// KL(Gamma(shape, rate) || Gamma(a, b)); `constant` is log Gamma(a) - a log b.
 #[inline(always)]
-fn without_of<V: Lanes>(field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) {
-    out.clear();
-    out.resize(field.len(), 0.0);
-    for i in 0..field.len().min(row.len()) {
-        out[i] = (field[i] - row[i] * h).max(0.0) + TINY;
+pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64, constant: f64) -> f64 {
+    let (digamma, ln_gamma) = digamma_ln_gamma(shape);
+    (shape - a) * digamma - ln_gamma + (constant + a * ln(rate)) + shape * (b - rate) / rate
+}
+
+#[inline(always)]
+fn kl_gammas_of<V: Lanes>(shapes: &[f64], rate: f64, a: f64, b: f64, constant: f64) -> f64 {
+    let (eights, rest) = shapes.as_chunks::<PARTS>();
+    let mut sums = [0.0; PARTS];
+    for shape in eights {
+        add(&mut sums, &terms!(shape => kl_gamma(shape, rate, a, b, constant)));
     }
+    tree(sums) + rest.iter().map(|&shape| kl_gamma(shape, rate, a, b, constant)).sum::<f64>()
 }
 
 /// out = the rows `at`, each times `h`: one sum a row.
@@ -328,10 +336,6 @@ dispatch! {
     pub(super) fn surprise [] (x: &[f64], row: &[f64], scale: f64) -> f64 = surprise_of
 }
 dispatch! {
-    /// out = x / field.
-    pub(super) fn ratios [] (x: &[f64], field: &[f64], out: &mut Vec<f64>) = ratios_of
-}
-dispatch! {
     /// sum x log(1 + row h / base).
     pub(super) fn gain [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = gain_of
 }
@@ -340,8 +344,8 @@ dispatch! {
     pub(super) fn loss [] (x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 = loss_of
 }
 dispatch! {
-    /// out = field - row h, never negative.
-    pub(super) fn without [] (field: &[f64], row: &[f64], h: f64, out: &mut Vec<f64>) = without_of
+    /// The sum of [`kl_gamma`] over many shapes with one rate.
+    pub(super) fn kl_gammas [] (shapes: &[f64], rate: f64, a: f64, b: f64, constant: f64) -> f64 = kl_gammas_of
 }
 dispatch! {
     /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, from exp E log = `h`. The prior
@@ -380,6 +384,7 @@ mod tests {
             let (mut x, v, w) = (draw(), draw(), draw());
             x.iter_mut().step_by(3).for_each(|x| *x = 0.0);
             let (h, field) = (0.7, v.iter().zip(&w).map(|(v, w)| v + w).collect::<Vec<f64>>());
+            let constant = libm::lgamma(0.5) - 0.5 * libm::log(3.0);
             let of = |simd| {
                 let (mut once, mut twice) = (vec![1.0; n], vec![2.0; n]);
                 let (all, squared) = add_shares(simd, &x, &field, &w, h, -1.0, &mut once, &mut twice);
@@ -389,6 +394,7 @@ mod tests {
                     loss(simd, &x, &field, &w, h),
                     sum_x_ln(simd, &x, &field),
                     surprise(simd, &x, &w, h),
+                    kl_gammas(simd, &v, 2.0, 0.5, 3.0, constant),
                     fit_strength(simd, &x, &v, &w, 0.5, 2.0, h, 1).0 - 0.5,
                     all,
                     squared,
@@ -405,6 +411,10 @@ mod tests {
                 every(&|i| x[i] * libm::log(1.0 - share(i))),
                 every(&|i| x[i] * libm::log(field[i])),
                 every(&|i| x[i] * log(x[i] * h / w[i])),
+                every(&|i| {
+                    let psi = crate::special::digamma(v[i]);
+                    (v[i] - 0.5) * psi - libm::lgamma(v[i]) + constant + 0.5 * libm::log(2.0) + v[i] * 0.5
+                }),
                 every(&|i| x[i] * w[i] * h / (v[i] + w[i] * h)),
                 every(&|i| x[i] * share(i)),
                 every(&|i| x[i] * share(i) * share(i)),

@@ -1,7 +1,7 @@
 //! Two components become one when that raises the bound: the counts of both, pooled.
 
 use super::kernels::{add_scaled, dot, sum_x_ln};
-use super::model::{Model, Part, geometric, insert, kl_gamma};
+use super::model::{Model, Part, geometric, insert};
 use super::view::View;
 use crate::workers::Workers;
 
@@ -78,7 +78,7 @@ fn union(model: &Model, view: &View, explained: &[Explained], i: usize, j: usize
     let mut gain = model.kl_w(i) + model.kl_w(j) + model.mask_term(columns.len())
         - model.mask_term(usage.0)
         - model.mask_term(usage.1)
-        - shape.iter().enumerate().map(|(f, &nu)| kl_gamma(nu, rate_at(rate, f), a, b)).sum::<f64>();
+        - model.kl_row(&shape, rate, (0..shape.len()).map(|f| rate_at(rate, f)));
     // q(h) of the union is known before any column is looked at: so is the most that the columns can save.
     let mut saved = Vec::with_capacity(columns.len());
     let mut parts = Vec::with_capacity(columns.len());
@@ -87,7 +87,7 @@ fn union(model: &Model, view: &View, explained: &[Explained], i: usize, j: usize
         let sum = sums.of(at) / rate;
         let part = Part::new(i, pooled(old), d + sum);
         let before: f64 = old.iter().flatten().map(|part| model.cost(column, part)).sum();
-        saved.push(before - sum * part.mean() - kl_gamma(part.shape, part.rate, c, d));
+        saved.push(before - sum * part.mean() - model.kl_h(&part));
         parts.push((*t, part));
     }
     let mut to_come: f64 = saved.iter().sum();

@@ -1,11 +1,11 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
-use super::columns::{ascend_column, field, geometric_row, products};
-use super::kernels::{add_listed, sum_x_ln};
+use super::columns::{Explained, ascend_column, field, geometric_row, products};
+use super::kernels::{add_listed, kl_gamma, kl_gammas, sum_x_ln};
 use super::view::{BATCH, BLOCK, Column, View};
 use crate::kernel::Simd;
 use crate::prior::{CheckedPrior, Prior};
-use crate::special::{digamma, exp_digamma, ln, ln_beta, ln_gamma};
+use crate::special::{exp_digamma, ln, ln_beta};
 use crate::workers::Workers;
 use std::sync::OnceLock;
 
@@ -32,14 +32,6 @@ impl Part {
 #[inline(always)]
 pub(super) fn geometric(shape: f64, rate: f64) -> f64 {
     exp_digamma(shape) / rate
-}
-
-/// KL(Gamma(shape, rate) || Gamma(a, b)).
-pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64) -> f64 {
-    (shape - a) * digamma(shape) - ln_gamma(shape)
-        + ln_gamma(a)
-        + a * (ln(rate) - ln(b))
-        + shape * (b - rate) / rate
 }
 
 /// The components that are on somewhere, of those with the given usage.
@@ -232,9 +224,10 @@ impl Model {
         for (block, columns) in all.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
             let some = block.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.chunks_mut(BATCH));
             workers.for_each(some, |((block, columns), ratios), _| {
-                let mut buffers = Default::default();
+                let mut explained = Explained::default();
                 for ((parts, column), ratio) in block.iter_mut().zip(columns).zip(ratios) {
-                    ascend_column(simd, self, column, parts, ratio, &mut buffers);
+                    ascend_column(simd, self, column, parts, 2, &mut explained);
+                    core::mem::swap(ratio, &mut explained.ratio);
                 }
             });
             let ratios = &*ratios;
@@ -314,8 +307,10 @@ impl Model {
         self.sum_in(column, part.k) * part.mean() + self.kl_h(part)
     }
 
-    fn kl_h(&self, part: &Part) -> f64 {
-        kl_gamma(part.shape, part.rate, self.prior.c(), self.prior.d())
+    /// KL of q(h).
+    pub(super) fn kl_h(&self, part: &Part) -> f64 {
+        let (c, d) = (self.prior.c(), self.prior.d());
+        kl_gamma(part.shape, part.rate, c, d, self.prior.constant_h())
     }
 
     /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
@@ -327,8 +322,16 @@ impl Model {
 
     /// KL of q(W_k).
     pub(super) fn kl_w(&self, k: usize) -> f64 {
-        let (a, b) = (self.prior.a(), self.prior.b());
-        self.shapes(k).iter().zip(self.rates(k)).map(|(&nu, rate)| kl_gamma(nu, rate, a, b)).sum()
+        self.kl_row(self.shapes(k), self.rate[k], self.rates(k))
+    }
+
+    /// KL of a row of q(W) with the given shapes, all of one rate or, if features were not observed, each of its own.
+    pub(super) fn kl_row(&self, shapes: &[f64], rate: f64, rates: impl Iterator<Item = f64>) -> f64 {
+        let (a, b, constant) = (self.prior.a(), self.prior.b(), self.prior.constant_w());
+        if self.unseen.is_empty() {
+            return kl_gammas(self.simd, shapes, rate, a, b, constant);
+        }
+        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(nu, rate, a, b, constant)).sum()
     }
 
     /// Adds a component: W has the given shapes and rate; the caller says where it is on.

@@ -6,6 +6,7 @@ use super::pursuit::{Buffers, pursue};
 use super::view::{BATCH, View};
 use crate::infer::state::least_usage;
 use crate::workers::Workers;
+use std::sync::OnceLock;
 
 /// Columns handled before the first look at whether a deletion is hopeless; later it is up to [`BATCH`].
 const FIRST_LOOK: usize = 4;
@@ -40,6 +41,21 @@ pub(super) fn remask_columns(model: &mut Model, view: &View, columns: &[usize], 
     model.replace(columns.iter().copied().zip(explained).collect());
 }
 
+/// The share of every column in the bound, computed when it is asked for.
+struct Shares(Vec<OnceLock<f64>>);
+
+impl Shares {
+    fn new(model: &Model) -> Self {
+        Self(vec![OnceLock::new(); model.observations()])
+    }
+
+    fn of(&self, model: &Model, view: &View, t: usize, buffers: &mut Buffers) -> f64 {
+        let Buffers { explained, row, .. } = buffers;
+        let share = || model.column_value(&view.columns[t], &model.parts[t], &mut explained.field, row);
+        *self.0[t].get_or_init(share)
+    }
+}
+
 /// A component gone and its columns explained by the others.
 pub(super) struct Deletion {
     /// What the bound gains.
@@ -56,6 +72,7 @@ fn deletion(
     view: &View,
     k: usize,
     usage: &[usize],
+    shares: &Shares,
     hopeless: f64,
     workers: &Workers,
 ) -> Deletion {
@@ -78,10 +95,10 @@ fn deletion(
         let results = workers.map(batch.iter(), |&(t, _)| {
             let mut buffers = Buffers::default();
             let column = &view.columns[t];
-            let before = model.column_value(column, &model.parts[t], &mut buffers.field, &mut buffers.row);
+            let before = shares.of(model, view, t, &mut buffers);
             let mut parts: Vec<Part> = model.parts[t].iter().copied().filter(|part| part.k != k).collect();
             pursue(model, column, &mut parts, &log_odds, Some(k), &mut buffers);
-            let after = model.column_value(column, &parts, &mut buffers.field, &mut buffers.row);
+            let after = model.column_value(column, &parts, &mut buffers.explained.field, &mut buffers.row);
             (after - before, parts)
         });
         for (&(t, _), (change, parts)) in batch.iter().zip(results) {
@@ -112,12 +129,12 @@ pub(super) fn evidence(model: &Model, view: &View, workers: &Workers) -> Vec<f64
         // Without its only component the data have no explanation at all.
         return vec![f64::INFINITY];
     }
-    let curvature = Curvature::of(model, view);
+    let (curvature, shares) = (Curvature::of(model, view), Shares::new(model));
     (0..model.components())
         .map(|k| {
-            let deletion = deletion(model, view, k, &usage, BEYOND_DOUBT, workers);
+            let deletion = deletion(model, view, k, &usage, &shares, BEYOND_DOUBT, workers);
             let lost =
-                if deletion.complete { curvature.lost(model, view, k, &deletion.columns) } else { 0.0 };
+                if deletion.complete { curvature.lost(model, view, k, &deletion.columns).0 } else { 0.0 };
             lost - deletion.gain
         })
         .collect()
@@ -129,22 +146,24 @@ pub(super) fn delete_pass(model: &mut Model, view: &View, from: usize, workers: 
     let mut order: Vec<usize> = (from..model.components()).collect();
     order.sort_by_key(|&k| (usage[k], k));
     let mut left = used(&usage);
-    let mut curvature = None;
+    let (mut curvature, mut shares) = (None, Shares::new(model));
     for k in order {
         if usage[k] == 0 || left < 2 {
             continue;
         }
-        let Deletion { gain, complete, columns } = deletion(model, view, k, &usage, 0.0, workers);
+        let Deletion { gain, complete, columns } = deletion(model, view, k, &usage, &shares, 0.0, workers);
         if !complete || gain <= 0.0 {
             continue;
         }
-        let curvature_now = curvature.get_or_insert_with(|| Curvature::of(model, view));
-        if gain > curvature_now.lost(model, view, k, &columns) {
+        let (lost, after) =
+            curvature.get_or_insert_with(|| Curvature::of(model, view)).lost(model, view, k, &columns);
+        if gain > lost {
             model.replace(columns);
             usage = model.usage();
             left = used(&usage);
             model.ascend(view, 1, workers);
-            curvature = None;
+            // That of the other columns hardly changes.
+            (curvature, shares) = (Some(after), Shares::new(model));
         }
     }
     model.drop_empty();
@@ -169,10 +188,10 @@ const FAILED_LOOKS: usize = 4;
 /// A slightly wrong W breeds companions that mend it. With W fixed they are needed; without them W comes right.
 pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
     let least = least_usage(model.observations());
-    let usage = model.usage();
+    let (usage, shares) = (model.usage(), Shares::new(model));
     let mut looks: Vec<(f64, usize)> = (0..model.components())
         .filter(|&k| usage[k] as f64 >= least)
-        .map(|k| (deletion(model, view, k, &usage, SECOND_LOOK, workers), k))
+        .map(|k| (deletion(model, view, k, &usage, &shares, SECOND_LOOK, workers), k))
         .filter(|(deletion, _)| deletion.complete && deletion.gain > -SECOND_LOOK)
         .map(|(deletion, k)| (-deletion.gain, k))
         .collect();
@@ -185,7 +204,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
             break;
         }
         let mut without = model.clone();
-        let columns = deletion(model, view, k, &usage, f64::INFINITY, workers).columns;
+        let columns = deletion(model, view, k, &usage, &Shares::new(model), f64::INFINITY, workers).columns;
         let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
         without.replace(columns);
         without.ascend(view, 3, workers);
@@ -207,7 +226,7 @@ pub(super) fn follow_pass(model: &mut Model, view: &View, workers: &Workers) {
 
 /// Deletes a component whatever it costs.
 pub(super) fn delete(model: &mut Model, view: &View, k: usize, workers: &Workers) {
-    let deletion = deletion(model, view, k, &model.usage(), f64::INFINITY, workers);
+    let deletion = deletion(model, view, k, &model.usage(), &Shares::new(model), f64::INFINITY, workers);
     model.replace(deletion.columns);
     model.drop_empty();
     model.ascend(view, 3, workers);
@@ -221,6 +240,6 @@ pub(super) fn deletion_of(
     k: usize,
     workers: &Workers,
 ) -> (f64, Vec<(usize, Vec<Part>)>) {
-    let deletion = deletion(model, view, k, &model.usage(), f64::INFINITY, workers);
+    let deletion = deletion(model, view, k, &model.usage(), &Shares::new(model), f64::INFINITY, workers);
     (deletion.gain, deletion.columns)
 }

@@ -1,9 +1,12 @@
 //! Plain KL-NMF by multiplicative updates: what the search starts from.
 
-use super::kernels::{add_listed, add_rows_of, dot_of, mixed_of, ratios_of, spread, weighed_of};
+mod dense;
+
+use super::kernels::{mixed_of, ratios_of, spread, weighed_of};
 use super::view::{BLOCK, Column, View, by_feature};
-use crate::kernel::{Lanes, Simd, dispatch};
+use crate::kernel::{LANES, Lanes, Simd, Tile, dispatch, flat};
 use crate::workers::Workers;
+use dense::{Tiled, add_rows};
 
 /// Non-negative factors. Every component of W adds up to one, so h is the counts it explains.
 #[derive(Debug, Clone)]
@@ -49,12 +52,24 @@ pub(super) fn updated(
     let evenly = |total: f64| vec![total / components as f64; components];
     let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
     let compressed = view.columns.iter().any(|column| column.compressed().is_some());
+    let mut ratios = Ratios::new(view);
+    let mut tiled = Tiled::default();
     for iteration in 0..updates.iterations {
         let turned = if compressed { by_feature(&w, features) } else { Vec::new() };
+        if ratios.wide > 0 {
+            tiled.fill(&w, features);
+        }
         let mut sums = Sums::new(features, components, compressed, workers);
         for (h, columns) in h.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
-            let ratios = workers.map(h.iter_mut().zip(columns), |(h, column)| {
-                update_h(simd, h, column, &w, &turned, updates)
+            let all = h.iter_mut().zip(columns).zip(ratios.of_columns());
+            workers.for_each(all, |((h, column), (tiles, list)), _| {
+                if column.compressed().is_some() {
+                    return update_compressed(simd, h, column, &w, &turned, updates, list);
+                }
+                dense::update_h(simd, &tiled, &column.x, h, tiles, |h, products| {
+                    let products = products.iter().map(|product| f64::from(*product));
+                    scale(h, products, column.total, updates);
+                });
             });
             if iteration >= updates.held {
                 sums.add(columns, h, &ratios, simd, workers);
@@ -72,66 +87,71 @@ pub(super) fn updated(
     Factors { w, h }
 }
 
-dispatch! {
-    /// Updates the h of a column, and gives x over what is explained with the new ones. `turned` is W by features, for
-    /// columns that are compressed.
-    fn update_h [] (h: &mut [f64], column: &Column<'_>, w: &[f64], turned: &[f64], updates: &Updates) -> Vec<f64> = update_h_of
-}
-/// x over what h explains.
-#[inline(always)]
-fn ratios_to<V: Lanes>(
-    h: &[f64],
-    column: &Column<'_>,
-    w: &[f64],
-    turned: &[f64],
-    field: &mut Vec<f64>,
-    ratio: &mut Vec<f64>,
-) {
-    if let Some(at) = column.compressed() {
-        mixed_of::<V>(turned, at, h, field);
-    } else {
-        field.clear();
-        field.resize(column.x.len(), 0.0);
-        let rows = w.chunks_exact(w.len() / h.len()).zip(h);
-        add_rows_of::<V>(field, rows.filter(|(_, h)| **h > 0.0).map(|(row, h)| (row, *h)));
-    }
-    ratios_of::<V>(&column.x, field, ratio);
+/// x over what is explained, for the columns at hand.
+struct Ratios {
+    /// Of columns with all features: so many tiles for every column.
+    tiles: Vec<Tile>,
+    wide: usize,
+    /// Of compressed columns.
+    lists: Vec<Vec<f64>>,
 }
 
-#[inline(always)]
-fn update_h_of<V: Lanes>(
-    h: &mut [f64],
-    column: &Column<'_>,
-    w: &[f64],
-    turned: &[f64],
-    updates: &Updates,
-) -> Vec<f64> {
-    let components = h.len();
-    let features = w.len() / components;
-    let row = |k: usize| &w[k * features..][..features];
-    let (mut field, mut ratio) = (Vec::new(), Vec::new());
-    ratios_to::<V>(h, column, w, turned, &mut field, &mut ratio);
-    let mut products = Vec::new();
-    if let Some(at) = column.compressed() {
-        products.resize(components, 0.0);
-        weighed_of::<V>(turned, at, &ratio, &mut products);
+impl Ratios {
+    fn new(view: &View) -> Self {
+        let columns = view.columns.len().min(BLOCK);
+        let dense = view.columns.iter().any(|column| column.compressed().is_none());
+        let wide = if dense { view.features.div_ceil(LANES) } else { 0 };
+        Self { tiles: vec![Tile::ZERO; columns * wide], wide, lists: vec![Vec::new(); columns] }
     }
-    for (k, h) in h.iter_mut().enumerate().filter(|(_, h)| **h > 0.0) {
-        let product = match products.get(k) {
-            Some(product) => *product,
-            None => dot_of::<V>(&ratio, row(k)),
-        };
-        // Where nothing was observed there is as much as expected.
-        *h *= product + column.unseen(row(k));
-        if *h < 1e-9 * column.total {
+
+    /// Those of a column after the other.
+    fn of_columns(&mut self) -> impl Iterator<Item = (&mut [Tile], &mut Vec<f64>)> {
+        let wide = self.wide;
+        let mut tiles = &mut self.tiles[..];
+        self.lists.iter_mut().map(move |list| (tiles.split_off_mut(..wide).expect("one for each"), list))
+    }
+}
+
+/// Multiplies the h that are on, of a column, by their products with the ratios.
+fn scale(h: &mut [f64], products: impl Iterator<Item = f64>, total: f64, updates: &Updates) {
+    for (h, product) in h.iter_mut().zip(products) {
+        *h *= product;
+        if *h < 1e-9 * total {
             *h = 0.0;
         }
     }
     if updates.sharpness > 1.0 {
         sharpen(h, updates.sharpness);
     }
-    ratios_to::<V>(h, column, w, turned, &mut field, &mut ratio);
-    ratio
+}
+
+dispatch! {
+    /// Updates the h of a compressed column; `ratio` is x over what is explained with the new ones. `turned` is W by
+    /// features.
+    fn update_compressed [] (h: &mut [f64], column: &Column<'_>, w: &[f64], turned: &[f64], updates: &Updates, ratio: &mut Vec<f64>) = update_compressed_of
+}
+
+#[inline(always)]
+fn update_compressed_of<V: Lanes>(
+    h: &mut [f64],
+    column: &Column<'_>,
+    w: &[f64],
+    turned: &[f64],
+    updates: &Updates,
+    ratio: &mut Vec<f64>,
+) {
+    let Some(at) = column.compressed() else { return };
+    let features = w.len() / h.len();
+    let (mut field, mut products) = (Vec::new(), vec![0.0; h.len()]);
+    mixed_of::<V>(turned, at, h, &mut field);
+    ratios_of::<V>(&column.x, &field, ratio);
+    weighed_of::<V>(turned, at, ratio, &mut products);
+    // Where nothing was observed there is as much as expected.
+    let all =
+        products.iter().zip(w.chunks_exact(features)).map(|(product, row)| product + column.unseen(row));
+    scale(h, all, column.total, updates);
+    mixed_of::<V>(turned, at, h, &mut field);
+    ratios_of::<V>(&column.x, &field, ratio);
 }
 
 /// Sums over columns of ratio times h, for every entry of W. Threads take components, each in the order of the columns.
@@ -160,23 +180,28 @@ impl Sums {
         &mut self,
         columns: &[Column<'_>],
         h: &[Vec<f64>],
-        ratios: &[Vec<f64>],
+        ratios: &Ratios,
         simd: Simd,
         workers: &Workers,
     ) {
         let (features, width) = (self.features, self.width);
         workers.for_each(self.dense.chunks_mut(features).enumerate(), |(k, sums), _| {
-            let on = || (0..columns.len()).filter(|&t| h[t][k] > 0.0);
-            let whole = on().filter(|&t| columns[t].has_all(features));
-            let list: Vec<(usize, f64)> = whole.map(|t| (t, h[t][k])).collect();
-            add_listed(simd, sums, &list, ratios);
-            for t in on() {
-                columns[t].missing.iter().for_each(|&f| sums[f as usize] += h[t][k]);
+            if ratios.wide > 0 {
+                let whole = |(column, h): (&Column, &Vec<f64>)| {
+                    if column.compressed().is_some() { 0.0 } else { h[k] as f32 }
+                };
+                let scales: Vec<f32> = columns.iter().zip(h).map(whole).collect();
+                let mut added = vec![Tile::ZERO; ratios.wide];
+                add_rows(simd, &ratios.tiles, &scales, &mut added);
+                sums.iter_mut().zip(flat(&added)).for_each(|(sum, added)| *sum += f64::from(*added));
+            }
+            for (column, h) in columns.iter().zip(h) {
+                column.missing.iter().for_each(|&f| sums[f as usize] += h[k]);
             }
         });
         workers.for_each(self.grouped.chunks_mut(width * features).enumerate(), |(group, sums), _| {
             let mine = group * width..group * width + sums.len() / features;
-            for ((column, h), ratio) in columns.iter().zip(h).zip(ratios) {
+            for ((column, h), ratio) in columns.iter().zip(h).zip(&ratios.lists) {
                 if let Some(at) = column.compressed() {
                     spread(simd, sums, at, ratio, &h[mine.clone()]);
                 }

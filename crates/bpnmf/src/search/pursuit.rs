@@ -1,16 +1,16 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
-use super::kernels::{TINY, add_scaled, fit_strength, gain, loss, ratios, without};
-use super::model::{Model, Part, geometric, insert, kl_gamma};
+use super::columns::{Explained, ascend_column};
+use super::kernels::{TINY, fit_strength, gain, loss};
+use super::model::{Model, Part, geometric, insert};
 use super::view::Column;
 use crate::special::ln;
 
 /// Memory of a pursuit.
 #[derive(Debug, Default)]
 pub(super) struct Buffers {
-    pub(super) field: Vec<f64>,
-    pub(super) base: Vec<f64>,
-    ratio: Vec<f64>,
+    pub(super) explained: Explained,
+    base: Vec<f64>,
     pub(super) row: Vec<f64>,
     products: Vec<f64>,
     /// The most each component can gain, and which it is.
@@ -19,6 +19,9 @@ pub(super) struct Buffers {
 
 /// The most additions and removals in a column.
 const MOST_STEPS: usize = 24;
+
+/// Rounds of coordinate ascent before the first addition or removal.
+const FIRST_TIMES: usize = 3;
 
 /// The most components tried for an addition, the most promising first.
 const MOST_CANDIDATES: usize = 5;
@@ -32,16 +35,13 @@ pub(super) fn pursue(
     banned: Option<usize>,
     buffers: &mut Buffers,
 ) {
-    model.field(column, parts, &mut buffers.field, &mut buffers.row);
     for step in 0..MOST_STEPS {
-        refresh(model, column, parts, if step == 0 { 2 } else { 1 }, buffers);
+        let times = if step == 0 { FIRST_TIMES } else { 2 };
+        ascend_column(model.simd, model, column, parts, times, &mut buffers.explained);
         if let Some(part) = best_addition(model, column, parts, log_odds, banned, buffers) {
-            let row = column.gather(model.row(part.k), &mut buffers.row);
-            add_scaled(model.simd, &mut buffers.field, row, part.geometric);
             insert(parts, part);
         } else if let Some(at) = best_removal(model, column, parts, log_odds, buffers) {
             parts.remove(at);
-            model.field(column, parts, &mut buffers.field, &mut buffers.row);
         } else {
             break;
         }
@@ -64,19 +64,6 @@ fn fitted(
     Part { k, shape, rate, geometric }
 }
 
-/// Fits every q(h) that is on to the others, `rounds` times.
-fn refresh(model: &Model, column: &Column, parts: &mut [Part], rounds: usize, buffers: &mut Buffers) {
-    for _ in 0..rounds {
-        for part in parts.iter_mut() {
-            let row = column.gather(model.row(part.k), &mut buffers.row);
-            without(model.simd, &buffers.field, row, part.geometric, &mut buffers.base);
-            *part = fitted(model, column, &buffers.base, row, part.k, part.geometric, 2);
-            core::mem::swap(&mut buffers.field, &mut buffers.base);
-            add_scaled(model.simd, &mut buffers.field, row, part.geometric);
-        }
-    }
-}
-
 fn best_addition(
     model: &Model,
     column: &Column,
@@ -86,8 +73,7 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { field, base, ratio, row, products, candidates } = buffers;
-    ratios(model.simd, &column.x, field, ratio);
+    let Buffers { explained: Explained { field, ratio, .. }, base, row, products, candidates } = buffers;
     base.clear();
     base.extend(field.iter().map(|v| v + TINY));
     let start = geometric(c, d);
@@ -113,7 +99,7 @@ fn best_addition(
         }
         let (row, sum) = (column.gather(model.row(k), row), model.sum_in(column, k));
         let part = fitted(model, column, base, row, k, start, 5);
-        let value = log_odds[k] - sum * part.mean() - kl_gamma(part.shape, part.rate, c, d)
+        let value = log_odds[k] - sum * part.mean() - model.kl_h(&part)
             + gain(model.simd, &column.x, base, row, part.geometric);
         if value > most {
             (best, most) = (Some(part), value);
@@ -135,9 +121,14 @@ fn best_removal(
     }
     let (mut best, mut most) = (None, 1e-6);
     for (at, part) in parts.iter().enumerate() {
+        let saved = model.cost(column, part) - log_odds[part.k];
+        // log(1 - s) <= -s - s^2 / 2, and the mean of squares is at least the square of the mean.
+        let claimed = 0.9 * (part.shape - model.prior.c()).max(0.0);
+        if saved - claimed - 0.5 * claimed * claimed / column.total < most {
+            continue;
+        }
         let row = column.gather(model.row(part.k), &mut buffers.row);
-        let value = model.cost(column, part) - log_odds[part.k]
-            + loss(model.simd, &column.x, &buffers.field, row, part.geometric);
+        let value = saved + loss(model.simd, &column.x, &buffers.explained.field, row, part.geometric);
         if value > most {
             (best, most) = (Some(at), value);
         }
