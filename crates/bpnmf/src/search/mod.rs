@@ -271,10 +271,9 @@ impl Search {
             model.shape.iter_mut().for_each(|nu| *nu = a + (*nu - a).max(0.0) * scale);
             model.set_prior(a, model.prior.b() / scale, model.prior.c(), model.prior.d());
             model.settle(run.workers);
-            model.ascend(&view, 2, run.workers);
+            model.ascend(&view, 1, run.workers);
             moves::remask(&mut model, &view, run.workers);
             model.drop_empty();
-            model.ascend(&view, 2, run.workers);
             run.simplify(&mut model, &view);
             path.insert(0, Resolution { coarsening: power * step, components: active(&model) });
             if run.stopped || model.components() == 1 {

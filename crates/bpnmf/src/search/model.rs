@@ -226,7 +226,7 @@ impl Model {
             workers.for_each(some, |((block, columns), ratios), _| {
                 let mut explained = Explained::default();
                 for ((parts, column), ratio) in block.iter_mut().zip(columns).zip(ratios) {
-                    ascend_column(simd, self, column, parts, 2, &mut explained);
+                    ascend_column(simd, self, column, parts, 1, &mut explained);
                     core::mem::swap(ratio, &mut explained.ratio);
                 }
             });

@@ -21,7 +21,7 @@ pub(super) struct Buffers {
 const MOST_STEPS: usize = 24;
 
 /// Rounds of coordinate ascent before the first addition or removal.
-const FIRST_TIMES: usize = 3;
+const FIRST_TIMES: usize = 2;
 
 /// The most components tried for an addition, the most promising first.
 const MOST_CANDIDATES: usize = 5;
