@@ -58,7 +58,7 @@ impl Workers {
         self
     }
 
-    /// The same workers handling `block` columns between two merges.
+    /// The same workers handling `block` columns between two merges, rounded up to a multiple of 64.
     pub fn with_block(mut self, block: usize) -> Self {
         self.block = Some(block.max(1));
         self

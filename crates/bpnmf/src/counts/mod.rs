@@ -254,6 +254,14 @@ impl Counts {
         matches!(self.storage, Storage::Sparse { .. })
     }
 
+    /// The values of the columns from `t` on if they are held dense, else nothing.
+    pub(crate) fn dense_from(&self, t: usize) -> &[f64] {
+        match &self.storage {
+            Storage::Dense(values) => values.get(t * self.features..).unwrap_or_default(),
+            Storage::Sparse { .. } => &[],
+        }
+    }
+
     /// Column `t`.
     pub fn column(&self, t: usize) -> Column<'_> {
         match &self.storage {

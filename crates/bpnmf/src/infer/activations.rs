@@ -32,15 +32,25 @@ impl<'a> ActiveColumn<'a> {
     #[inline(always)]
     pub(crate) fn list(self, parts: &mut Vec<(usize, f32)>) {
         parts.clear();
-        for (tile, (&word, values)) in self.on.iter().zip(self.values.chunks_exact(LANES)).enumerate() {
-            let mut rest = word;
+        for (quad, words) in self.on.chunks(QUAD).enumerate() {
+            let mut rest = sites_of(words);
             while rest != 0 {
-                let lane = rest.trailing_zeros() as usize % LANES;
+                let k = quad * QUAD * LANES + rest.trailing_zeros() as usize;
                 rest &= rest - 1;
-                parts.push((tile * LANES + lane, values[lane]));
+                parts.push((k, self.values[k]));
             }
         }
     }
+}
+
+/// Words of the mask that are looked at together: the end of every run of bits is a branch that the processor guesses
+/// wrongly.
+pub(crate) const QUAD: usize = 4;
+
+/// Up to [`QUAD`] words of the mask as one.
+#[inline(always)]
+pub(crate) fn sites_of(words: &[u16]) -> u64 {
+    words.iter().rev().fold(0, |sites, &word| sites << LANES | u64::from(word))
 }
 
 /// The positions of the bits that are set, increasing.

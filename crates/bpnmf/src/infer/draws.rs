@@ -1,5 +1,6 @@
 //! Rows of W and columns of H drawn from gamma distributions, many entries at once.
 
+use super::activations::{QUAD, sites_of};
 use super::dictionary::stored;
 use crate::kernel::{LANES, Simd, Tile};
 use crate::random::gamma::{gamma_row, gamma_sites};
@@ -67,14 +68,14 @@ pub(crate) fn draw_sites(
         });
     };
     for column in on.chunks_exact(tiles) {
-        for (tile, &word) in column.iter().enumerate() {
-            if n + LANES > MANY {
+        for (quad, words) in column.chunks(QUAD).enumerate() {
+            if n + QUAD * LANES > MANY {
                 draw(&sites[..n]);
                 n = 0;
             }
-            let mut rest = word;
+            let mut rest = sites_of(words);
             while rest != 0 {
-                sites[n] = [t, (tile * LANES) as u32 + rest.trailing_zeros()];
+                sites[n] = [t, (quad * QUAD * LANES) as u32 + rest.trailing_zeros()];
                 rest &= rest - 1;
                 n += 1;
             }

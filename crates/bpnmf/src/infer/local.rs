@@ -5,11 +5,12 @@
 
 use super::activations::Activations;
 pub(crate) use super::allocate::Allocation;
-use super::allocate::{self, Allocated, Doubled, Task, add_up, add_up_drawn, share};
+use super::allocate::{self, Allocated, TOGETHER, Task, add_up, add_up_drawn, share};
 use super::dictionary::Dictionary;
 use super::mask::{self, MOST_COLUMNS, Proposal, Sweep, Tiers, compact, sweep};
 use crate::counts::Counts;
-use crate::kernel::Tile;
+use crate::kernel::doubles::{Line, flat_lines};
+use crate::kernel::{LANES, Tile};
 use crate::stats::SuffStats;
 use crate::workers::Workers;
 use core::ops::Range;
@@ -34,7 +35,9 @@ pub(crate) struct Workspace {
     pub(crate) stats: SuffStats,
     pub(crate) tiers: Tiers,
     columns: Vec<Allocated>,
-    doubled: Doubled,
+    /// What becomes `stats.allocated` once it is multiplied by W: two lines for every tile of features, component after
+    /// component. Not if counts are drawn.
+    sums: Vec<Line>,
     /// sum over f of Z_ftk for the columns of the block, at `(t - from) * K + k`; only sites that are on mean anything.
     pub(crate) shares: Vec<f64>,
     /// The same for all columns, for the engine that needs them after W.
@@ -49,13 +52,12 @@ pub(crate) struct Scratch {
 }
 
 impl Workspace {
-    /// Clears the sums and takes over W.
+    /// Clears the sums.
     pub(crate) fn start(&mut self, counts: &Counts, dictionary: &Dictionary) {
         self.stats.clear(counts.features(), dictionary.components(), counts.has_missing());
         self.tiers = Tiers::default();
-        if !compact(counts) {
-            self.doubled.fill(dictionary);
-        }
+        self.sums.clear();
+        self.sums.resize(dictionary.components() * lines_of(counts), Line::ZERO);
     }
 
     /// The components that are on in the columns of the last block, with their activation.
@@ -68,16 +70,23 @@ impl Workspace {
         let components = dictionary.components();
         let features = self.stats.allocated.len() / components;
         if allocation == Allocation::Expected {
-            for (k, row) in self.stats.allocated.chunks_mut(features).enumerate() {
-                for (sum, &w) in row.iter_mut().zip(dictionary.row(k)) {
-                    *sum *= f64::from(w);
+            let rows = self.stats.allocated.chunks_mut(features);
+            for (k, (row, sums)) in rows.zip(self.sums.chunks(self.sums.len() / components)).enumerate() {
+                for ((out, &sum), &w) in row.iter_mut().zip(flat_lines(sums)).zip(dictionary.row(k)) {
+                    *out = sum * f64::from(w);
                 }
             }
         }
     }
 }
 
-/// Cuts `columns` into blocks: enough columns for every thread, few enough to stay in cache.
+/// Lines of the sums of one component.
+fn lines_of(counts: &Counts) -> usize {
+    2 * counts.features().div_ceil(LANES)
+}
+
+/// Cuts `columns` into blocks: enough columns for every thread, few enough to stay in cache, and whole runs of those that
+/// are added up together.
 pub(crate) fn blocks(
     counts: &Counts,
     columns: Range<usize>,
@@ -85,8 +94,9 @@ pub(crate) fn blocks(
 ) -> impl Iterator<Item = Range<usize>> {
     let entries =
         if compact(counts) { counts.nonzeros().div_ceil(counts.observations()) } else { counts.features() };
-    let fitting = (40_000 / entries.max(1)).clamp(GROUP, 16 * GROUP) / GROUP * GROUP * workers.threads();
-    let block = workers.block.unwrap_or(fitting);
+    let fitting =
+        (80_000 / entries.max(1)).clamp(TOGETHER, 16 * GROUP) / TOGETHER * TOGETHER * workers.threads();
+    let block = workers.block.unwrap_or(fitting).max(1).next_multiple_of(TOGETHER);
     columns.clone().step_by(block).map(move |from| from..(from + block).min(columns.end))
 }
 
@@ -103,7 +113,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         let components = activations.components();
         let tiles = activations.tiles();
         let (from, to) = (columns.start, columns.end);
-        let Workspace { stats, tiers, columns: done, doubled, shares, .. } = workspace;
+        let Workspace { stats, tiers, columns: done, sums, shares, .. } = workspace;
         if done.len() < columns.len() {
             done.resize_with(columns.len(), Allocated::default);
         }
@@ -118,14 +128,14 @@ impl<P: Proposal> LocalStep<'_, P> {
             .zip(shares.chunks_mut(GROUP * components))
             .enumerate();
         workers.for_each(groups, |(group, (((on, values), done), shares)), scratch| {
-            self.columns(workers, from + group * GROUP, doubled, on, values, done, shares, scratch);
+            self.columns(workers, from + group * GROUP, on, values, done, shares, scratch);
         });
         let features = counts.features();
         let many = components.div_ceil(workers.threads());
-        let rows = stats.allocated.chunks_mut(many * features).enumerate();
-        workers.for_each(rows, |(part, rows), scratch| match self.allocation {
+        let rows = stats.allocated.chunks_mut(many * features).zip(sums.chunks_mut(many * lines_of(counts)));
+        workers.for_each(rows.enumerate(), |(part, (rows, sums)), scratch| match self.allocation {
             Allocation::Expected => {
-                add_up(workers.simd, counts, rows, part * many, done, &mut scratch.allocate);
+                add_up(workers.simd, counts, sums, part * many, done, &mut scratch.allocate);
             }
             Allocation::Sampled => add_up_drawn(workers.simd, features, part * many, rows, done),
         });
@@ -157,7 +167,6 @@ impl<P: Proposal> LocalStep<'_, P> {
         &self,
         workers: &Workers,
         from: usize,
-        doubled: &Doubled,
         on: &mut [u16],
         values: &mut [Tile],
         done: &mut [Allocated],
@@ -170,8 +179,7 @@ impl<P: Proposal> LocalStep<'_, P> {
             tiers.add(&sweep(workers.simd, &job, from, on, values, &mut scratch.sweep));
         }
         let Sweep { counts, dictionary, key, .. } = self.sweep;
-        let task =
-            Task { counts, dictionary, doubled, allocation: self.allocation, key, iteration: self.iteration };
+        let task = Task { counts, dictionary, allocation: self.allocation, key, iteration: self.iteration };
         share(workers.simd, task, from, on, values, done, shares, &mut scratch.allocate);
         for column in done {
             // The whole group's tiers go with its first column.

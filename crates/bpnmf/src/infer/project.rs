@@ -5,7 +5,7 @@
 //! alone, in a batch and in any order, dense or compressed, and two different ones have independent errors.
 
 use super::activations::Activations;
-use super::allocate::{Allocated, Doubled};
+use super::allocate::Allocated;
 use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_sites};
 use super::gibbs::FromPrior;
@@ -33,7 +33,6 @@ const LEAST_RATE: f64 = 1e-300;
 pub struct Basis {
     /// W times the power of the likelihood.
     dictionary: Dictionary,
-    doubled: Doubled,
     odds: Odds,
     features: usize,
     components: usize,
@@ -111,8 +110,6 @@ impl Basis {
             }
         }
         scaled.settle();
-        let mut doubled = Doubled::default();
-        doubled.fill(&scaled);
         // Certainty is not learned from a finite number of columns.
         let logit = |pi: &f64| {
             let pi = pi.clamp(1e-12, 1.0 - 1e-12);
@@ -120,7 +117,6 @@ impl Basis {
         };
         Ok(Self {
             dictionary: scaled,
-            doubled,
             odds: Odds::new(pi.iter().map(logit).collect()),
             features,
             components,
@@ -239,7 +235,7 @@ impl Basis {
                 iteration,
             };
             let (on, values) = activations.columns_mut(0, 1);
-            local.columns(workers, 0, &self.doubled, on, values, &mut done, &mut shares, scratch);
+            local.columns(workers, 0, on, values, &mut done, &mut shares, scratch);
             let posterior = |k: usize| (self.shape + shares[k], self.rate + sums_of_w[k]);
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: 0 };
             draw_sites(place, tiles, on, values, |_, k| posterior(k).0, |_, k| posterior(k).1);

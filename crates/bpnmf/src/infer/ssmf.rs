@@ -6,7 +6,7 @@ use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::gibbs::{init_mask, start_means};
 use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
-use super::state::{Averages, Slots, Variational, blend, report};
+use super::state::{Averages, Slots, Variational, blend, fade, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
@@ -216,25 +216,28 @@ impl Engine for Ssmf {
             local.run(columns.clone(), activations, workers, workspace);
 
             let at = columns.start * components..columns.end * components;
-            let shapes = q.nu_h[at.clone()].chunks_mut(GROUP * components);
-            let parameters = shapes.zip(q.rho_h[at].chunks_mut(GROUP * components));
-            let groups = parameters.zip(workspace.shares.chunks(GROUP * components)).enumerate();
-            workers.for_each(groups, |(group, ((nu, rho), shares)), _| {
+            let size = GROUP * components;
+            let parameters = q.nu_h[at.clone()].chunks_mut(size).zip(q.rho_h[at.clone()].chunks_mut(size));
+            let means = averages.masked[at.clone()].chunks_mut(size);
+            let means = means.zip(averages.inclusion[at].chunks_mut(size));
+            let groups = parameters.zip(means).zip(workspace.shares.chunks(size)).enumerate();
+            workers.for_each(groups, |(group, (((nu, rho), (masked, inclusion)), shares)), _| {
                 blend(workers.simd, nu, keep, eta * prior.c());
                 blend(workers.simd, rho, keep, eta * prior.d());
+                fade(workers.simd, masked, keep as f32);
+                fade(workers.simd, inclusion, keep as f32);
                 let first = group * GROUP;
                 for (c, parts) in workspace.parts().skip(first).take(nu.len() / components).enumerate() {
                     let missing = counts.missing(columns.start + first + c);
                     for &(k, _) in parts {
                         let at = c * components + k;
-                        nu[at] += eta * shares[at];
-                        rho[at] += eta * dictionary.observed_sum(k, missing);
+                        let (share, sum) = (shares[at], dictionary.observed_sum(k, missing));
+                        nu[at] += eta * share;
+                        rho[at] += eta * sum;
+                        masked[at] += (eta * ((prior.c() + share) / (prior.d() + sum))) as f32;
+                        inclusion[at] += eta as f32;
                     }
                 }
-            });
-            averages.blend_columns(workers.simd, activations, columns.clone(), eta, |t, k, _| {
-                let share = workspace.shares[(t - columns.start) * components + k];
-                (prior.c() + share) / (prior.d() + dictionary.observed_sum(k, counts.missing(t)))
             });
         }
         workspace.finish(Allocation::Expected, dictionary);

@@ -91,7 +91,10 @@ impl Averages {
     }
 }
 
-dispatch! { fn fade [] (values: &mut [f32], keep: f32) = fade_on }
+dispatch! {
+    /// values = keep values.
+    pub(crate) fn fade [] (values: &mut [f32], keep: f32) = fade_on
+}
 
 #[inline(always)]
 fn fade_on<V: Lanes>(values: &mut [f32], keep: f32) {

@@ -39,7 +39,7 @@ pub(crate) struct Work {
     rate: Vec<Tile>,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
-    /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0).
+    /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0); see [`Self::total_blocks`].
     pub(crate) block_totals: [f32; LANES],
     pub(crate) block_inverses: [f32; LANES],
     /// The largest rate and the largest inverse of one so far, while the rate is built.
@@ -57,9 +57,9 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Takes up column `t`; a rebuild must follow.
+    /// Takes up column `t`, but for what [`Self::load_at`] takes up; a rebuild must follow.
     #[inline(always)]
-    pub(crate) fn load<V: Lanes>(&mut self, counts: &Counts, t: usize, compact: bool) {
+    pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
         self.observed = None;
         self.rows.clear();
@@ -86,7 +86,7 @@ impl Work {
         }
         let x = flat_mut(&mut self.x);
         match column {
-            Column::Dense(values) if !compact => copy(values, x),
+            Column::Dense(_) if !compact => {}
             Column::Sparse(_, values) if compact => copy(values, x),
             Column::Dense(_) => {
                 for (x, (_, value)) in x.iter_mut().zip(column.positive()) {
@@ -100,16 +100,34 @@ impl Work {
                 }
             }
         }
-        let (zero, one) = (V::splat(0.0), V::splat(1.0));
-        let mut blocks = zero;
+        let total = counts.column_totals()[t];
+        self.total = total as f32;
+        self.inverse_total = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
+    }
+
+    /// Takes up [`REBUILD`] tiles of column `t` from tile `at` on, unless that has been done already: just before they are
+    /// needed.
+    #[inline(always)]
+    pub(crate) fn load_at(&mut self, counts: &Counts, t: usize, at: usize) {
+        if let Column::Dense(values) = counts.column(t)
+            && !self.compact
+            && at < self.x.len()
+        {
+            let end = self.x.len().min(at + REBUILD);
+            let values = &values[at * LANES..values.len().min(end * LANES)];
+            copy(values, flat_mut(&mut self.x[at..end]));
+        }
+    }
+
+    /// Adds up the counts of every block.
+    #[inline(always)]
+    pub(crate) fn total_blocks<V: Lanes>(&mut self) {
+        let mut blocks = V::splat(0.0);
         for x in &self.x {
             blocks = blocks.add(V::load(&x.0));
         }
         blocks.store(&mut self.block_totals);
-        one.div(blocks).where_positive(blocks).store(&mut self.block_inverses);
-        let total = counts.column_totals()[t];
-        self.total = total as f32;
-        self.inverse_total = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
+        V::splat(1.0).div(blocks).where_positive(blocks).store(&mut self.block_inverses);
     }
 
     /// W_.k at the entries: the dictionary's own row, or gathered into `buffer`.
@@ -132,22 +150,6 @@ impl Work {
         &buffer[..self.x.len()]
     }
 
-    /// Lists the components that are on, 64 sites at a time: the end of every run of bits is a branch that the processor
-    /// guesses wrongly.
-    #[inline(always)]
-    fn list(&mut self, column: ActiveColumn<'_>) {
-        self.parts.clear();
-        for (quad, words) in column.on.chunks(4).enumerate() {
-            let mut rest = words.iter().rev().fold(0, |rest, &word| rest << LANES | u64::from(word));
-            while rest != 0 {
-                let k = quad * 4 * LANES + rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                self.parts.push((k, column.values[k]));
-            }
-        }
-        self.active = self.parts.len();
-    }
-
     /// Builds the rate anew from the components that are on.
     #[inline(always)]
     pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
@@ -162,7 +164,8 @@ impl Work {
     /// find W in the first cache.
     #[inline(always)]
     pub(crate) fn start_rebuild(&mut self, column: ActiveColumn<'_>) {
-        self.list(column);
+        column.list(&mut self.parts);
+        self.active = self.parts.len();
         self.largest = [Tile::ZERO; 2];
     }
 

@@ -39,11 +39,6 @@ pub(crate) trait Eight: Copy {
     fn load(at: &[f64; EIGHT]) -> Self;
     fn store(self, at: &mut [f64; EIGHT]);
     fn add(self, other: Self) -> Self;
-    fn mul(self, other: Self) -> Self;
-    /// self * a + b, rounded once: slow where that is not an instruction, but the same bits.
-    fn mul_add(self, a: Self, b: Self) -> Self;
-    /// b - self * a, rounded once.
-    fn neg_mul_add(self, a: Self, b: Self) -> Self;
 }
 
 /// Lanes with doubles to go with them.
@@ -68,6 +63,15 @@ pub(crate) fn sum_of(line: &Line) -> f64 {
         two[i] = four[i] + four[i + 2];
     }
     two[0] + two[1]
+}
+
+/// The sum of sixteen lanes in double precision, in a fixed tree.
+#[inline(always)]
+pub(crate) fn total_of<V: Doubles>(lanes: V) -> f64 {
+    let [low, high] = V::widened(lanes);
+    let mut line = Line::ZERO;
+    low.add(high).store(&mut line.0);
+    sum_of(&line)
 }
 
 /// Eight doubles without special instructions.
@@ -101,26 +105,6 @@ impl Eight for PlainEight {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        self.zip(other, |a, b| a * b)
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        let mut out = self.0;
-        for i in 0..EIGHT {
-            out[i] = self.0[i].mul_add(a.0[i], b.0[i]);
-        }
-        Self(out)
-    }
-    #[inline(always)]
-    fn neg_mul_add(self, a: Self, b: Self) -> Self {
-        let mut out = self.0;
-        for i in 0..EIGHT {
-            out[i] = (-self.0[i]).mul_add(a.0[i], b.0[i]);
-        }
-        Self(out)
     }
 }
 
@@ -170,18 +154,6 @@ impl Eight for WideEight {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         Self(unsafe { _mm512_add_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        Self(unsafe { _mm512_mul_pd(self.0, other.0) })
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        Self(unsafe { _mm512_fmadd_pd(self.0, a.0, b.0) })
-    }
-    #[inline(always)]
-    fn neg_mul_add(self, a: Self, b: Self) -> Self {
-        Self(unsafe { _mm512_fnmadd_pd(self.0, a.0, b.0) })
     }
 }
 
@@ -233,22 +205,6 @@ impl Eight for HalfEight {
     #[inline(always)]
     fn add(self, other: Self) -> Self {
         unsafe { Self([_mm256_add_pd(self.0[0], other.0[0]), _mm256_add_pd(self.0[1], other.0[1])]) }
-    }
-    #[inline(always)]
-    fn mul(self, other: Self) -> Self {
-        unsafe { Self([_mm256_mul_pd(self.0[0], other.0[0]), _mm256_mul_pd(self.0[1], other.0[1])]) }
-    }
-    #[inline(always)]
-    fn mul_add(self, a: Self, b: Self) -> Self {
-        unsafe {
-            Self([_mm256_fmadd_pd(self.0[0], a.0[0], b.0[0]), _mm256_fmadd_pd(self.0[1], a.0[1], b.0[1])])
-        }
-    }
-    #[inline(always)]
-    fn neg_mul_add(self, a: Self, b: Self) -> Self {
-        unsafe {
-            Self([_mm256_fnmadd_pd(self.0[0], a.0[0], b.0[0]), _mm256_fnmadd_pd(self.0[1], a.0[1], b.0[1])])
-        }
     }
 }
 

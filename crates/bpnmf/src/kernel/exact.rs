@@ -1,8 +1,7 @@
 //! Double-precision sums whose results are kept. Terms are added in a fixed order and every step is rounded the same way,
 //! so they give the same bits on every machine.
 
-use super::doubles::{Doubles, EIGHT, Eight, Line, sum_of};
-use super::{LANES, Lanes, dispatch};
+use super::{Lanes, dispatch};
 use crate::special::ln_single;
 
 /// Partial sums of a sum: one for each index modulo this. Enough to hide the latency of an addition.
@@ -28,62 +27,6 @@ fn tree(mut sums: [f64; PARTS]) -> f64 {
         width /= 2;
     }
     sums[0]
-}
-
-/// The sum over f of a[f] w[f], one partial sum for each index mod 16.
-#[inline(always)]
-pub(crate) fn dot<V: Doubles>(a: &[f64], w: &[f32]) -> f64 {
-    let mut sums = [V::Eight::splat(0.0); 2];
-    let ((a_chunks, a_rest), (w_chunks, w_rest)) = (a.as_chunks::<LANES>(), w.as_chunks::<LANES>());
-    for (a, w) in a_chunks.iter().zip(w_chunks) {
-        add_products::<V>(&mut sums, a, w);
-    }
-    let (mut a_last, mut w_last) = ([0.0; LANES], [0.0; LANES]);
-    for i in 0..a_rest.len().min(w_rest.len()) {
-        (a_last[i], w_last[i]) = (a_rest[i], w_rest[i]);
-    }
-    add_products::<V>(&mut sums, &a_last, &w_last);
-    let mut line = Line::ZERO;
-    sums[0].add(sums[1]).store(&mut line.0);
-    sum_of(&line)
-}
-
-/// sums += a w, the product rounded before it is added.
-#[inline(always)]
-fn add_products<V: Doubles>(sums: &mut [V::Eight; 2], a: &[f64; LANES], w: &[f32; LANES]) {
-    let w = V::widened(V::load(w));
-    let (a, _) = a.as_chunks::<EIGHT>();
-    for i in 0..2 {
-        sums[i] = sums[i].add(V::Eight::load(&a[i]).mul(w[i]));
-    }
-}
-
-/// Sixteen rates in single precision. Where nothing is on the rate is 0 and so is the count: any number will do whose
-/// logarithm and whose inverse are finite.
-#[inline(always)]
-pub(crate) fn single_of<V: Doubles>(rate: [V::Eight; 2]) -> V {
-    V::narrowed(rate).max(V::splat(f32::MIN_POSITIVE)).min(V::splat(1e38))
-}
-
-/// The sum over f of x[f] log(rate[f]) where x > 0, one partial sum for each index mod 16.
-#[inline(always)]
-pub(crate) fn sum_x_ln<V: Doubles>(x: &[f64], rate: &[f64]) -> f64 {
-    let mut sums = [V::Eight::splat(0.0); 2];
-    for at in (0..x.len()).step_by(LANES) {
-        let (mut xs, mut rates) = ([0.0; LANES], [1.0; LANES]);
-        for i in 0..LANES.min(x.len() - at) {
-            (xs[i], rates[i]) = (x[at + i], rate[at + i]);
-        }
-        let (halves, _) = rates.as_chunks::<EIGHT>();
-        let rate = [V::Eight::load(&halves[0]), V::Eight::load(&halves[1])];
-        let [log] = V::ln_exactly([single_of::<V>(rate)]);
-        let mut logs = [0.0; LANES];
-        log.store(&mut logs);
-        add_products::<V>(&mut sums, &xs, &logs);
-    }
-    let mut line = Line::ZERO;
-    sums[0].add(sums[1]).store(&mut line.0);
-    sum_of(&line)
 }
 
 /// The sum of log w, good to 2e-7 a term.

@@ -1,8 +1,9 @@
 //! SIMD: sixteen single-precision lanes at a time, on whatever the machine has.
 //!
 //! Code that bounds is generic over [`Lanes`] and may round differently from machine to machine: the bounds carry
-//! margins for that. Code whose result is kept (`exact`, `doubles`) is double-precision arithmetic in a fixed order in
-//! which every step is rounded the same way, so it gives the same bits however it was compiled.
+//! margins for that. Code whose result is kept (`exact`, `doubles`, and of [`Lanes`] the products called `fused` and the
+//! functions that say so) is arithmetic in a fixed order in which every step is rounded the same way, so it gives the same
+//! bits however it was compiled.
 
 pub(crate) mod doubles;
 pub(crate) mod exact;
@@ -57,6 +58,22 @@ pub(crate) fn prefetch<T>(from: &[T], at: usize) {
         // SAFETY: the address is inside the slice, and a prefetch has no effect but on time.
         unsafe {
             core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(
+                from.as_ptr().add(at).cast(),
+            );
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, at);
+}
+
+/// The same, but for later: into the second cache.
+#[inline(always)]
+pub(crate) fn prefetch_early<T>(from: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if at < from.len() {
+        // SAFETY: as in `prefetch`.
+        unsafe {
+            core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T1 }>(
                 from.as_ptr().add(at).cast(),
             );
         }

@@ -1,10 +1,12 @@
 //! Gives the counts of a column to the components that are on. It knows nothing of how the mask came about.
 //!
-//! Everything is in double precision and in an order that depends on nothing but the column: see `kernel::exact`.
+//! Expected counts are computed in single precision, in which W and H are kept, and added up in double precision; all of it
+//! in an order that depends on nothing but the column, every step rounded the same way. What is drawn is drawn from
+//! shares in double precision.
 
+mod chunk;
 mod compact;
 mod dense;
-mod doubled;
 mod sampled;
 mod sums;
 
@@ -12,13 +14,13 @@ use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use super::mask::{Tiers, compact};
 use crate::counts::{Column, Counts};
-use crate::kernel::doubles::{Doubles, Eight, Line, sum_of};
+use crate::kernel::doubles::{Doubles, Eight, Line, sum_of, total_of};
 use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
 use crate::random::Key;
-pub(crate) use doubled::Doubled;
+use chunk::Far;
 use sampled::Many;
 pub(crate) use sampled::add_up_drawn;
-pub(crate) use sums::add_up;
+pub(crate) use sums::{TOGETHER, add_up};
 
 /// How the counts of an entry are shared among the components that are on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +38,9 @@ pub(crate) struct Allocated {
     rows: Vec<u32>,
     /// The counts of the entries, unless they are held that way anyway: see [`entries`].
     x: Vec<f64>,
-    /// X / Xhat at the entries, padded to whole tiles; not if counts are drawn.
-    ratio: Vec<Line>,
+    /// X / Xhat at the entries, padded to whole tiles; not if counts are drawn. Those that are out of range come after.
+    ratio: Vec<Tile>,
+    far: Vec<Far>,
     pub(crate) parts: Vec<(usize, f32)>,
     /// Counts that were drawn, a part after the other, and in addition to them those in `many`.
     units: Vec<u8>,
@@ -61,8 +64,6 @@ pub(crate) struct Scratch {
 pub(crate) struct Task<'a> {
     pub(crate) counts: &'a Counts,
     pub(crate) dictionary: &'a Dictionary,
-    /// The same; read if all features of a column are looked at.
-    pub(crate) doubled: &'a Doubled,
     pub(crate) allocation: Allocation,
     pub(crate) key: Key,
     pub(crate) iteration: u32,
@@ -88,7 +89,7 @@ pub(crate) fn share(
     }
     ln_activations(simd, on, values, out);
     if compact(task.counts) {
-        compact::share(simd, task, out, shares, &mut scratch.compact);
+        compact::share(simd, task, first, out, shares, &mut scratch.compact);
     } else {
         dense::share(simd, task, first, out, shares, &mut scratch.dense);
     }
@@ -131,7 +132,42 @@ impl Allocated {
             }
         }
         let entries = if compact(counts) { self.x.len() } else { counts.features() };
-        self.ratio.resize(2 * entries.div_ceil(LANES), Line::ZERO);
+        self.ratio.resize(entries.div_ceil(LANES), Tile::ZERO);
+    }
+
+    /// Before the first chunk of entries.
+    #[inline(always)]
+    fn start(&mut self, shares: &mut [f64]) {
+        self.log_likelihood = 0.0;
+        self.far.clear();
+        self.parts.iter().for_each(|&(k, _)| shares[k] = 0.0);
+    }
+
+    /// Adds partial sums in single precision to the shares and to the log-likelihood.
+    #[inline(always)]
+    fn merge<V: Doubles>(&mut self, sums: &mut [Tile], logs: &mut Tile, shares: &mut [f64]) {
+        for (&(k, h), sum) in self.parts.iter().zip(sums) {
+            shares[k] += f64::from(h) * total_of(V::load(&sum.0));
+            *sum = Tile::ZERO;
+        }
+        self.log_likelihood += total_of(V::load(&logs.0));
+        *logs = Tile::ZERO;
+    }
+
+    /// After the last chunk of entries.
+    #[inline(always)]
+    fn finish(&mut self, dictionary: &Dictionary, shares: &mut [f64]) {
+        let mut expected = 0.0;
+        for &(k, h) in &self.parts {
+            expected += f64::from(h) * dictionary.sum(k);
+        }
+        self.log_likelihood -= expected;
+        for far in &self.far {
+            self.log_likelihood += far.ln;
+            for &(k, h) in &self.parts {
+                shares[k] += far.ratio * f64::from(dictionary.row(k)[far.f]) * f64::from(h);
+            }
+        }
     }
 
     /// The components that are on, with the counts at the entries that were drawn for them.
@@ -163,7 +199,7 @@ fn ln_activations_of<V: Doubles>(on: &[u16], values: &[Tile], out: &mut [Allocat
         let mut sum = V::Eight::splat(0.0);
         for tile in c * tiles..(c + 1) * tiles {
             if on[tile] != 0 {
-                let [log] = V::ln_exactly([V::select(on[tile], V::load(&values[tile].0), V::splat(1.0))]);
+                let log = V::select(on[tile], V::load(&values[tile].0), V::splat(1.0)).ln_exactly();
                 let [low, high] = V::widened(log);
                 sum = sum.add(low.add(high));
             }
@@ -173,3 +209,7 @@ fn ln_activations_of<V: Doubles>(on: &[u16], values: &[Tile], out: &mut [Allocat
         column.ln_activation = sum_of(&line);
     }
 }
+
+#[cfg(test)]
+#[path = "expected_tests.rs"]
+mod tests;

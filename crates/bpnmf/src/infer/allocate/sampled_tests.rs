@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counts::Counts;
-use crate::infer::allocate::{self, Allocation, Doubled};
+use crate::infer::allocate::{self, Allocation};
 use crate::kernel::{Simd, Tile};
 use crate::random::binomial::tests::{binomial_z, chi_square_z};
 
@@ -33,12 +33,9 @@ fn drawn(simd: Simd, n: u64, weights: &[f64], density: f64, iteration: u32) -> V
         values[k / LANES].0[k % LANES] = root(i);
     }
     dictionary.settle();
-    let mut doubled = Doubled::default();
-    doubled.fill(&dictionary);
     let task = Task {
         counts: &counts,
         dictionary: &dictionary,
-        doubled: &doubled,
         allocation: Allocation::Sampled,
         key: Key::new(800),
         iteration,

@@ -113,7 +113,9 @@ fn expected_allocations_add_up_to_the_counts_of_every_row_and_column() {
         }
     }
     println!("largest relative loss {worst:.1e}");
-    assert!(worst < 1e-9);
+    // In single precision: half an epsilon for every component in a rate, for each of the terms that are added up (64 at
+    // most), and for six roundings before and after.
+    assert!(worst < (COMPONENTS + 64 + 6) as f64 * f64::from(f32::EPSILON) / 2.0);
 }
 
 #[test]

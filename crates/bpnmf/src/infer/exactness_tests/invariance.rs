@@ -34,7 +34,7 @@ fn run(engine: &dyn Engine, counts: &Counts, workers: &Workers) -> State {
 
 #[test]
 fn storage_instructions_threads_and_blocks_do_not_change_a_bit_of_the_state() {
-    let sparse_and_dense = [matrix(37, 70, 0.12, 4.0, 510), matrix(37, 70, 0.6, 4.0, 511)];
+    let sparse_and_dense = [matrix(37, 140, 0.12, 4.0, 510), matrix(37, 140, 0.6, 4.0, 511)];
     assert!(sparse_and_dense[0].density() < 0.2 && sparse_and_dense[1].density() > 0.2);
     let partial = sparse_and_dense.each_ref().map(|counts| without_some(counts, 0.2, 512));
     for counts in sparse_and_dense.iter().chain(&partial) {

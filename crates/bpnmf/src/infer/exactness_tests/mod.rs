@@ -11,6 +11,7 @@ mod sbc;
 mod scan_order;
 mod ssmf;
 mod thinning;
+mod twin;
 
 use super::State;
 use super::activations::Activations;

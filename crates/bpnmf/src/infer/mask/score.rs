@@ -3,7 +3,8 @@
 use super::MOST_COLUMNS;
 use crate::infer::dictionary::Dictionary;
 use crate::infer::work::Work;
-use crate::kernel::{LANES, Lanes, Tile, flat};
+use crate::kernel::doubles::EIGHT;
+use crate::kernel::{LANES, Lanes, Tile, flat, prefetch_early};
 
 /// The largest [`Lanes::COLUMNS`] and [`Lanes::TILES`].
 const MOST_AT_ONCE: usize = 8;
@@ -17,12 +18,14 @@ fn by_rows(lanes: u16, features: usize) -> bool {
     rows * (features.div_ceil(LANES) + 5) <= features
 }
 
-/// Scores, sum over f of R_f W_fk, of the tiles from `tile` on that are handled together, for all columns.
+/// Scores, sum over f of R_f W_fk, of the tiles from `tile` on that are handled together, for all columns. The multipliers
+/// leave the memory idle: `ahead`, as many counts as the columns have, is asked for meanwhile.
 #[inline(always)]
 pub(super) fn score_columns<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
     columns: &[Work],
+    ahead: &[f64],
     scores: &mut [Tile],
 ) {
     let mut all = [0; MOST_COLUMNS];
@@ -34,7 +37,8 @@ pub(super) fn score_columns<V: Lanes>(
     if V::TILES == 2 && !by_rows(dictionary.lanes(tile + 1), w.len()) && !columns[0].compact {
         let tiles = [w, dictionary.tile(tile + 1)];
         for which in all.chunks(V::COLUMNS) {
-            scores_of_group::<V, 2>(tiles, columns, which, scores);
+            let ahead = ahead.get(which[0] * w.len()..).unwrap_or_default();
+            scores_of_group::<V, 2>(tiles, columns, which, ahead, scores);
         }
         return;
     }
@@ -65,7 +69,7 @@ pub(super) fn score_tile<V: Lanes>(
                 score_lanes::<V>(dictionary, tile, lanes, &columns[c], &mut scores[c]);
             }
         } else {
-            scores_of_group::<V, 1>([w], columns, which, scores);
+            scores_of_group::<V, 1>([w], columns, which, &[], scores);
         }
     }
 }
@@ -76,6 +80,7 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     tiles: [&[Tile]; TILES],
     columns: &[Work],
     which: &[usize],
+    ahead: &[f64],
     scores: &mut [Tile],
 ) {
     let features = tiles[0].len();
@@ -92,6 +97,8 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     }
     let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
     for f in 0..features {
+        // A line, which is eight counts: in all as many as eight columns have.
+        prefetch_early(ahead, f * EIGHT);
         // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read. Slices
         // would be checked for every single product.
         unsafe {

@@ -75,20 +75,24 @@ fn take_up<P: Proposal, V: Lanes>(
     for (c, ((on, column), work)) in columns.zip(&mut scratch.columns).enumerate() {
         // All of H will be read sooner or later.
         (0..tiles).for_each(|tile| prefetch(values, (c + 1) * tiles + tile));
-        work.load::<V>(job.counts, first + c, compact);
+        work.load(job.counts, first + c, compact);
         work.start_rebuild(ActiveColumn { on, values: flat(column) });
         most = most.max(work.x.len());
     }
     let columns = &mut scratch.columns[..on.len() / tiles];
     for at in (0..most).step_by(REBUILD) {
-        for work in &mut *columns {
+        for (c, work) in columns.iter_mut().enumerate() {
+            work.load_at(job.counts, first + c, at);
             work.rebuild_at::<V>(job.dictionary, at);
         }
     }
+    scratch.blocks = most <= MOST_BLOCK_TILES;
     for work in columns {
         work.finish_rebuild::<V>();
+        if scratch.blocks {
+            work.total_blocks::<V>();
+        }
     }
-    scratch.blocks = most <= MOST_BLOCK_TILES;
 }
 
 /// Sweeps one tile of the columns from `first` on.
@@ -113,7 +117,9 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     }
     let scores = tile % V::TILES * MOST_COLUMNS;
     if tile.is_multiple_of(V::TILES) {
-        score_columns::<V>(job.dictionary, tile, &scratch.columns[..columns], &mut scratch.scores);
+        // The columns that come next, once.
+        let ahead = if tile == 0 { job.counts.dense_from(first + columns) } else { &[] };
+        score_columns::<V>(job.dictionary, tile, &scratch.columns[..columns], ahead, &mut scratch.scores);
     } else if scratch.stale != 0 {
         let (mut stale, mut number) = ([0; MOST_COLUMNS], 0);
         for c in bits(scratch.stale) {

@@ -1,0 +1,139 @@
+//! Expected counts once more, one number after the other: in single precision with the roundings of the engines, in their
+//! order; and in double precision.
+
+use super::dense_values;
+use crate::counts::Counts;
+use crate::infer::State;
+use crate::infer::mask::compact;
+use core::ops::Range;
+
+/// Sums of E[Z] given (W, H, S).
+pub(super) struct Expected {
+    /// Over t at `k * F + f`.
+    pub(super) by_feature: Vec<f64>,
+    /// Over f at `t * K + k`.
+    pub(super) by_site: Vec<f64>,
+}
+
+impl Expected {
+    fn zero(state: &State, counts: &Counts) -> Self {
+        let (features, components) = (counts.features(), state.dictionary.components());
+        Self {
+            by_feature: vec![0.0; components * features],
+            by_site: vec![0.0; counts.observations() * components],
+        }
+    }
+
+    /// By the definition: x w h / sum of w h.
+    pub(super) fn in_double_precision(state: &State, counts: &Counts, columns: Range<usize>) -> Self {
+        let (features, components) = (counts.features(), state.dictionary.components());
+        let (mut out, x) = (Self::zero(state, counts), dense_values(counts));
+        for t in columns {
+            let on: Vec<(usize, f32)> = state.activations.column(t).iter().collect();
+            for f in (0..features).filter(|&f| x[t * features + f] > 0.0) {
+                let part = |&(k, h): &(usize, f32)| f64::from(state.dictionary.row(k)[f]) * f64::from(h);
+                let rate: f64 = on.iter().map(part).sum();
+                for of in &on {
+                    let share = x[t * features + f] * part(of) / rate;
+                    out.by_feature[of.0 * features + f] += share;
+                    out.by_site[t * components + of.0] += share;
+                }
+            }
+        }
+        out
+    }
+
+    /// As the engines compute it: the same bits, unless rates are out of range.
+    pub(super) fn in_single_precision(state: &State, counts: &Counts, columns: Range<usize>) -> Self {
+        let (features, components) = (counts.features(), state.dictionary.components());
+        let mut out = Self::zero(state, counts);
+        let columns: Vec<usize> = columns.collect();
+        for together in columns.chunks(64) {
+            let mut sums = vec![0.0f32; components * features];
+            for &t in together {
+                let on: Vec<(usize, f32)> = state.activations.column(t).iter().collect();
+                let entries = entries(counts, t);
+                let ratio: Vec<f32> = entries.iter().map(|&(f, x)| ratio(state, &on, f, x)).collect();
+                for &(k, h) in &on {
+                    let w = state.dictionary.row(k);
+                    let products = entries.iter().zip(&ratio).map(|(&(f, _), &ratio)| (ratio, w[f]));
+                    out.by_site[t * components + k] =
+                        f64::from(h) * sum_of_products(&products.collect::<Vec<_>>());
+                    for (&(f, _), &ratio) in entries.iter().zip(&ratio) {
+                        if compact(counts) {
+                            out.by_feature[k * features + f] += f64::from(ratio) * f64::from(h);
+                        } else {
+                            let sum = &mut sums[k * features + f];
+                            *sum = ratio.mul_add(h, *sum);
+                        }
+                    }
+                }
+            }
+            for (all, sum) in out.by_feature.iter_mut().zip(sums) {
+                *all += f64::from(sum);
+            }
+        }
+        for k in 0..components {
+            let sums = &mut out.by_feature[k * features..][..features];
+            for (sum, &w) in sums.iter_mut().zip(state.dictionary.row(k)) {
+                *sum *= f64::from(w);
+            }
+        }
+        out
+    }
+}
+
+/// Features and counts of the entries that are looked at.
+fn entries(counts: &Counts, t: usize) -> Vec<(usize, f64)> {
+    if compact(counts) {
+        return counts.column(t).positive().collect();
+    }
+    let mut all: Vec<(usize, f64)> = (0..counts.features()).map(|f| (f, 0.0)).collect();
+    counts.column(t).positive().for_each(|entry| all[entry.0] = entry);
+    all
+}
+
+/// x / Xhat.
+fn ratio(state: &State, on: &[(usize, f32)], f: usize, x: f64) -> f32 {
+    let rate = on.iter().fold(0.0f32, |rate, &(k, h)| state.dictionary.row(k)[f].mul_add(h, rate));
+    assert!(x == 0.0 || (1e-30..1e30).contains(&rate) && x / f64::from(rate) < 1e18, "{x} / {rate}");
+    x as f32 * inverse(rate.max(f32::MIN_POSITIVE))
+}
+
+/// 1 / rate by a polynomial and a step of the third order.
+fn inverse(rate: f32) -> f32 {
+    let mut power = 1.0f32;
+    while rate * power >= 1.5 {
+        power *= 0.5;
+    }
+    while rate * power < 0.75 {
+        power *= 2.0;
+    }
+    let f = rate * power - 1.0;
+    let q = (-0.701_114_8f32).mul_add(f, 1.051_672_1).mul_add(f, -1.018_807_4).mul_add(f, 0.999_636_23);
+    let miss = (-1.0 - f).mul_add(q, 1.0);
+    q.mul_add(miss.mul_add(miss, miss), q) * power
+}
+
+/// One partial sum in single precision for every index mod 16, over 64 times 16 products, or over what is left if that is
+/// hardly more; these are added up in double precision.
+fn sum_of_products(products: &[(f32, f32)]) -> f64 {
+    let mut total = 0.0;
+    let mut rest = products;
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(if rest.len() <= 65 * 16 { rest.len() } else { 64 * 16 });
+        rest = later;
+        let mut sums = [0.0f32; 16];
+        for (i, &(a, b)) in now.iter().enumerate() {
+            sums[i % 16] = a.mul_add(b, sums[i % 16]);
+        }
+        let mut sums = sums.map(f64::from);
+        for width in [8, 4, 2, 1] {
+            for i in 0..width {
+                sums[i] += sums[i + width];
+            }
+        }
+        total += sums[0];
+    }
+    total
+}
