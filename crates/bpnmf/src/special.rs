@@ -135,11 +135,15 @@ pub(crate) fn digamma_ln_gamma(x: f64) -> (f64, f64) {
     let y = x + 8.0;
     let (log, inverse) = (ln(y), 1.0 / y);
     let z = inverse * inverse;
-    let digamma_tail =
-        z * (1.0 / 12.0 - z * (1.0 / 120.0 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z / 132.0))));
+    let digamma_tail = z
+        * (1.0 / 12.0
+            - z * (1.0 / 120.0
+                - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32_760.0))))));
     let digamma = log - 0.5 * inverse - digamma_tail - (2.0 * x + 7.0) * derivative;
-    let tail =
-        inverse * (1.0 / 12.0 - z * (1.0 / 360.0 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z / 1188.0))));
+    let tail = inverse
+        * (1.0 / 12.0
+            - z * (1.0 / 360.0
+                - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z * (1.0 / 1188.0 - z * (691.0 / 360_360.0))))));
     const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
     (digamma, (y - 0.5) * log - y + HALF_LN_TWO_PI + tail - ln(two * four))
 }
@@ -148,7 +152,7 @@ pub(crate) fn digamma_ln_gamma(x: f64) -> (f64, f64) {
 #[inline]
 pub(crate) fn digamma(mut x: f64) -> f64 {
     let mut shift = 0.0;
-    while x < 6.0 {
+    while x < 10.0 {
         shift -= 1.0 / x;
         x += 1.0;
     }

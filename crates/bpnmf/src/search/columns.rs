@@ -3,8 +3,10 @@
 
 use super::kernels::{add_rows_of, dot_of, ratios_of, weighed_of};
 use super::model::{Model, Part, geometric};
-use super::view::{Column, by_feature};
-use crate::kernel::{Lanes, dispatch};
+use super::single;
+use super::view::Column;
+use crate::kernel::doubles::Doubles;
+use crate::kernel::{LANES, Lanes, Tile, dispatch};
 
 /// A column as it is explained.
 #[derive(Debug, Default)]
@@ -13,8 +15,9 @@ pub(super) struct Explained {
     pub(super) field: Vec<f64>,
     /// x over that.
     pub(super) ratio: Vec<f64>,
-    /// Memory: the rows of the parts at the entries.
+    /// Memory: the rows of the parts at the entries, or the ratio in single precision.
     gathered: Vec<f64>,
+    tiles: Vec<Tile>,
 }
 
 /// Several at a time.
@@ -57,6 +60,10 @@ dispatch! {
     pub(super) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
 }
 dispatch! {
+    /// Coordinate ascent of q(h) of one column with all features; then x over what is explained.
+    pub(super) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut [Tile]) = ascend_dense_of
+}
+dispatch! {
     /// Coordinate ascent of q(h) of one column, `times` over; then what is explained, and x over it.
     pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, explained: &mut Explained) = ascend_column_of
 }
@@ -65,8 +72,7 @@ dispatch! {
 fn products_of<V: Lanes>(model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) {
     match column.compressed() {
         Some(at) => {
-            let turned = model.turned.get_or_init(|| by_feature(&model.geometric, model.features));
-            weighed_of::<V>(turned, at, ratio, out);
+            weighed_of::<V>(model.turned(), at, ratio, out);
         }
         None => {
             for (row, out) in model.geometric.chunks_exact(model.features).zip(out) {
@@ -127,30 +133,66 @@ impl Rows<'_> {
 }
 
 #[inline(always)]
-fn ascend_column_of<V: Lanes>(
+fn ascend_column_of<V: Doubles>(
     model: &Model,
     column: &Column<'_>,
     parts: &mut [Part],
     times: usize,
     explained: &mut Explained,
 ) {
-    let Explained { field, ratio, gathered } = explained;
+    let Explained { field, ratio, gathered, tiles } = explained;
     gathered.clear();
-    if let Some(at) = column.compressed() {
-        for part in parts.iter() {
-            let row = model.row(part.k);
-            gathered.extend(at.iter().map(|&f| row[f as usize]));
+    let Some(at) = column.compressed() else {
+        tiles.resize(model.features.div_ceil(LANES), Tile::ZERO);
+        for _ in 0..times {
+            claim_of::<V>(model, column, parts, tiles);
         }
+        return Rows { model, gathered, entries: column.x.len() }.ratios::<V>(&column.x, parts, field, ratio);
+    };
+    for part in parts.iter() {
+        let row = model.row(part.k);
+        gathered.extend(at.iter().map(|&f| row[f as usize]));
     }
     let rows = Rows { model, gathered, entries: column.x.len() };
     rows.ratios::<V>(&column.x, parts, field, ratio);
     for _ in 0..times {
         for (i, part) in parts.iter_mut().enumerate() {
             let claimed = part.geometric * dot_of::<V>(ratio, rows.of(i, part.k));
-            part.shape = model.prior.c() + claimed;
-            part.rate = model.prior.d() + model.sum_in(column, part.k);
+            claim(model, column, part, claimed);
         }
         refresh_geometric(parts);
         rows.ratios::<V>(&column.x, parts, field, ratio);
     }
+}
+
+/// q(h) of a part that claims so many counts, but for its exp E log.
+#[inline(always)]
+fn claim(model: &Model, column: &Column<'_>, part: &mut Part, claimed: f64) {
+    part.shape = model.prior.c() + claimed;
+    part.rate = model.prior.d() + model.sum_in(column, part.k);
+}
+
+/// x over what the parts explain of a column with all features.
+#[inline(always)]
+fn single_ratios_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &[Part], ratio: &mut [Tile]) {
+    let list = parts.iter().map(|part| (part.k, part.geometric as f32));
+    single::ratios_of::<V>(model.single(), list, &column.x, ratio);
+}
+
+/// One step of coordinate ascent of q(h) of a column with all features. `ratio` is memory.
+#[inline(always)]
+fn claim_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut [Tile]) {
+    single_ratios_of::<V>(model, column, parts, ratio);
+    let (rows, wide) = (model.single(), ratio.len());
+    for part in parts.iter_mut() {
+        let claimed = part.geometric * single::dot_of::<V>(ratio, &rows[part.k * wide..][..wide]);
+        claim(model, column, part, claimed);
+    }
+    refresh_geometric(parts);
+}
+
+#[inline(always)]
+fn ascend_dense_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut [Tile]) {
+    claim_of::<V>(model, column, parts, ratio);
+    single_ratios_of::<V>(model, column, parts, ratio);
 }

@@ -2,12 +2,11 @@
 //! there: the stages that were done are passed over, by their verdicts.
 
 use super::Run;
-use super::model::{Model, Part};
+use super::model::{Layouts, Model, Part};
 use crate::checkpoint::bytes::{Reader, Writer, bad};
 use crate::error::Error;
 use crate::kernel::Simd;
 use std::io;
-use std::sync::OnceLock;
 
 /// A search that was stopped.
 #[derive(Debug, Clone)]
@@ -71,7 +70,7 @@ impl Stage<'_> {
     pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
         out.length(self.verdicts.len())?;
         self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
-        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, turned: _, parts } =
+        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, layouts: _, parts } =
             self.model;
         out.prior(prior)?;
         out.length(*features)?;
@@ -124,9 +123,9 @@ impl Journal {
             parts.push(column);
         }
         // The instructions are those of whoever goes on.
-        let turned = OnceLock::new();
+        let layouts = Layouts::default();
         let model =
-            Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, turned, parts };
+            Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, layouts, parts };
         Ok(Self { verdicts, model })
     }
 }

@@ -139,11 +139,6 @@ pub(super) fn add_rows_of<'a, V: Lanes>(
     }
 }
 
-#[inline(always)]
-fn add_listed_of<V: Lanes>(out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) {
-    add_rows_of::<V>(out, list.iter().map(|&(i, scale)| (&rows[i][..], scale)));
-}
-
 /// `out`, which begins at index `start`, with the rows added.
 #[inline(always)]
 fn added<'a, const N: usize>(
@@ -353,10 +348,6 @@ dispatch! {
     pub(super) fn fit_strength [] (x: &[f64], base: &[f64], row: &[f64], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
 }
 dispatch! {
-    /// out += the listed rows, each times its scale, one after the other.
-    pub(super) fn add_listed [] (out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) = add_listed_of
-}
-dispatch! {
     /// x times the share of row h in `field` and times its square, `sign` times, are added to `once` and `twice`; the sum
     /// of each.
     pub(super) fn add_shares [] (x: &[f64], field: &[f64], row: &[f64], h: f64, sign: f64, once: &mut [f64], twice: &mut [f64]) -> (f64, f64) = add_shares_of
@@ -428,6 +419,12 @@ mod tests {
             assert_eq!((&all[0], &all[1]), (&all[1], &all[2]), "{n} terms");
         }
     }
+
+    fn add_listed_of<V: Lanes>(out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) {
+        add_rows_of::<V>(out, list.iter().map(|&(i, scale)| (&rows[i][..], scale)));
+    }
+
+    dispatch! { fn add_listed [] (out: &mut [f64], list: &[(usize, f64)], rows: &[Vec<f64>]) = add_listed_of }
 
     #[test]
     fn rows_are_added_one_after_the_other() {

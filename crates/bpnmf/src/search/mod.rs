@@ -24,6 +24,7 @@ mod moves;
 mod nmf;
 mod pursuit;
 mod resolution;
+mod single;
 mod start;
 #[cfg(test)]
 mod stuck_tests;

@@ -1,9 +1,10 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
-use super::columns::{Explained, ascend_column, field, geometric_row, products};
-use super::kernels::{add_listed, kl_gamma, kl_gammas, sum_x_ln};
-use super::view::{BATCH, BLOCK, Column, View};
-use crate::kernel::Simd;
+use super::columns::{Explained, ascend_column, ascend_dense, field, geometric_row, products};
+use super::kernels::{kl_gamma, kl_gammas, sum_x_ln};
+use super::single::{add_listed, tiled};
+use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
+use crate::kernel::{Simd, Tile};
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{exp_digamma, ln, ln_beta};
 use crate::workers::Workers;
@@ -51,6 +52,16 @@ pub(super) fn with_numbers(prior: &CheckedPrior, numbers: [f64; 4]) -> CheckedPr
     Prior { a, b, c, d, ..prior.get() }.check().expect("clamped into the range of a prior")
 }
 
+/// exp E log W as some kernels read it; made when it is asked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Layouts {
+    turned: OnceLock<Vec<f64>>,
+    single: OnceLock<Vec<Tile>>,
+}
+
+/// The least exp E log W in single precision.
+const LEAST_SINGLE: f32 = 1e-30;
+
 /// q(W), q(H) and the mask.
 #[derive(Debug, Clone)]
 pub(super) struct Model {
@@ -67,8 +78,7 @@ pub(super) struct Model {
     pub(super) geometric: Vec<f64>,
     /// sum over f of E W.
     pub(super) sum: Vec<f64>,
-    /// [`Self::geometric`] with the components of a feature side by side; made when it is asked for.
-    pub(super) turned: OnceLock<Vec<f64>>,
+    pub(super) layouts: Layouts,
     /// What is on in each column, by component.
     pub(super) parts: Vec<Vec<Part>>,
 }
@@ -85,7 +95,7 @@ impl Model {
             unseen: Vec::new(),
             geometric: Vec::new(),
             sum: Vec::new(),
-            turned: OnceLock::new(),
+            layouts: Layouts::default(),
             parts: vec![Vec::new(); observations],
         }
     }
@@ -102,6 +112,16 @@ impl Model {
     #[inline(always)]
     pub(super) fn row(&self, k: usize) -> &[f64] {
         &self.geometric[k * self.features..][..self.features]
+    }
+
+    /// exp E log W with the components of a feature side by side.
+    pub(super) fn turned(&self) -> &[f64] {
+        self.layouts.turned.get_or_init(|| by_feature(&self.geometric, self.features))
+    }
+
+    /// exp E log W by components, in tiles of single precision.
+    pub(super) fn single(&self) -> &[Tile] {
+        self.layouts.single.get_or_init(|| tiled(&self.geometric, self.features, LEAST_SINGLE))
     }
 
     /// The shapes of q(W) of a component.
@@ -178,7 +198,7 @@ impl Model {
                 *g = geometric(nu, rate).max(1e-300);
             }
         });
-        (self.geometric, self.turned) = (all, OnceLock::new());
+        (self.geometric, self.layouts) = (all, Layouts::default());
         self.sum = if self.unseen.is_empty() {
             let sums = self.shape.chunks(features).zip(&self.rate);
             sums.map(|(row, rate)| row.iter().sum::<f64>() / rate).collect()
@@ -208,41 +228,49 @@ impl Model {
         products(self.simd, self, column, ratio, out);
     }
 
-    /// Coordinate ascent of q(H), twice, and q(W), the mask fixed; `times` over.
+    /// Coordinate ascent of q(H) and q(W), the mask fixed; `times` over.
     pub(super) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
-        let mut ratios = vec![Vec::new(); view.columns.len().min(BLOCK)];
+        let mut ratios = Ratios::new(view);
         for _ in 0..times {
             self.ascend_once(view, &mut ratios, workers);
         }
     }
 
-    /// `ratios` is memory, for as many columns as are handled at a time.
-    fn ascend_once(&mut self, view: &View, ratios: &mut [Vec<f64>], workers: &Workers) {
+    /// `ratios` is memory.
+    fn ascend_once(&mut self, view: &View, ratios: &mut Ratios, workers: &Workers) {
         let (prior, features, simd) = (self.prior, self.features, self.simd);
         let mut all = core::mem::take(&mut self.parts);
         let mut claimed = vec![0.0; self.shape.len()];
         for (block, columns) in all.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
-            let some = block.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.chunks_mut(BATCH));
-            workers.for_each(some, |((block, columns), ratios), _| {
+            let batches = block.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.batches());
+            workers.for_each(batches, |((block, columns), ratios), _| {
                 let mut explained = Explained::default();
-                for ((parts, column), ratio) in block.iter_mut().zip(columns).zip(ratios) {
+                for ((parts, column), (tiles, list)) in block.iter_mut().zip(columns).zip(ratios) {
+                    if column.compressed().is_none() {
+                        ascend_dense(simd, self, column, parts, tiles);
+                        continue;
+                    }
                     ascend_column(simd, self, column, parts, 1, &mut explained);
-                    core::mem::swap(ratio, &mut explained.ratio);
+                    core::mem::swap(list, &mut explained.ratio);
                 }
             });
             let ratios = &*ratios;
-            let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+            let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
             for (t, parts) in block.iter().enumerate() {
-                parts.iter().for_each(|part| lists[part.k].push((t, part.geometric)));
+                let compressed = usize::from(columns[t].compressed().is_some());
+                parts.iter().for_each(|part| lists[part.k][compressed].push((t, part.geometric as f32)));
             }
-            workers.for_each(claimed.chunks_mut(features).zip(&lists), |(claimed, list), _| {
-                if list.iter().all(|&(t, _)| columns[t].has_all(features)) {
-                    return add_listed(simd, claimed, list, ratios);
-                }
-                for &(t, h) in list {
-                    columns[t].scatter(simd, claimed, &ratios[t], h);
-                }
-            });
+            workers.for_each(
+                claimed.chunks_mut(features).zip(&lists),
+                |(claimed, [dense, compressed]), _| {
+                    if !dense.is_empty() {
+                        add_listed(simd, &ratios.tiles, ratios.wide, dense, claimed);
+                    }
+                    for &(t, h) in compressed {
+                        columns[t].scatter(simd, claimed, &ratios.lists[t], f64::from(h));
+                    }
+                },
+            );
         }
         self.parts = all;
         let mut means = vec![0.0; self.components()];
@@ -352,7 +380,7 @@ impl Model {
             kept.iter().flat_map(|&k| &values[k * features..(k + 1) * features]).copied().collect()
         };
         (self.shape, self.geometric) = (rows(&self.shape), rows(&self.geometric));
-        self.turned = OnceLock::new();
+        self.layouts = Layouts::default();
         if !self.unseen.is_empty() {
             self.unseen = rows(&self.unseen);
         }

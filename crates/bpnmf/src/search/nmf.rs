@@ -1,12 +1,10 @@
 //! Plain KL-NMF by multiplicative updates: what the search starts from.
 
-mod dense;
-
 use super::kernels::{mixed_of, ratios_of, spread, weighed_of};
-use super::view::{BLOCK, Column, View, by_feature};
+use super::single::{self, add_listed, tiled};
+use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
 use crate::kernel::{LANES, Lanes, Simd, Tile, dispatch, flat};
 use crate::workers::Workers;
-use dense::{Tiled, add_rows};
 
 /// Non-negative factors. Every component of W adds up to one, so h is the counts it explains.
 #[derive(Debug, Clone)]
@@ -53,23 +51,22 @@ pub(super) fn updated(
     let mut h: Vec<Vec<f64>> = view.columns.iter().map(|column| evenly(column.total)).collect();
     let compressed = view.columns.iter().any(|column| column.compressed().is_some());
     let mut ratios = Ratios::new(view);
-    let mut tiled = Tiled::default();
     for iteration in 0..updates.iterations {
-        let turned = if compressed { by_feature(&w, features) } else { Vec::new() };
-        if ratios.wide > 0 {
-            tiled.fill(&w, features);
-        }
+        let turned = by_feature(&w, features);
+        let dense = ratios.wide > 0;
+        let rows = if dense { tiled(&w, features, 0.0) } else { Vec::new() };
+        let columns_of_w = if dense { tiled(&turned, components, 0.0) } else { Vec::new() };
         let mut sums = Sums::new(features, components, compressed, workers);
         for (h, columns) in h.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
-            let all = h.iter_mut().zip(columns).zip(ratios.of_columns());
-            workers.for_each(all, |((h, column), (tiles, list)), _| {
-                if column.compressed().is_some() {
-                    return update_compressed(simd, h, column, &w, &turned, updates, list);
+            let batches = h.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.batches());
+            workers.for_each(batches, |((h, columns), ratios), _| {
+                for ((h, column), (tiles, list)) in h.iter_mut().zip(columns).zip(ratios) {
+                    if column.compressed().is_some() {
+                        update_compressed(simd, h, column, &w, &turned, updates, list);
+                    } else {
+                        update_dense(simd, h, column, &rows, &columns_of_w, updates, tiles);
+                    }
                 }
-                dense::update_h(simd, &tiled, &column.x, h, tiles, |h, products| {
-                    let products = products.iter().map(|product| f64::from(*product));
-                    scale(h, products, column.total, updates);
-                });
             });
             if iteration >= updates.held {
                 sums.add(columns, h, &ratios, simd, workers);
@@ -87,31 +84,6 @@ pub(super) fn updated(
     Factors { w, h }
 }
 
-/// x over what is explained, for the columns at hand.
-struct Ratios {
-    /// Of columns with all features: so many tiles for every column.
-    tiles: Vec<Tile>,
-    wide: usize,
-    /// Of compressed columns.
-    lists: Vec<Vec<f64>>,
-}
-
-impl Ratios {
-    fn new(view: &View) -> Self {
-        let columns = view.columns.len().min(BLOCK);
-        let dense = view.columns.iter().any(|column| column.compressed().is_none());
-        let wide = if dense { view.features.div_ceil(LANES) } else { 0 };
-        Self { tiles: vec![Tile::ZERO; columns * wide], wide, lists: vec![Vec::new(); columns] }
-    }
-
-    /// Those of a column after the other.
-    fn of_columns(&mut self) -> impl Iterator<Item = (&mut [Tile], &mut Vec<f64>)> {
-        let wide = self.wide;
-        let mut tiles = &mut self.tiles[..];
-        self.lists.iter_mut().map(move |list| (tiles.split_off_mut(..wide).expect("one for each"), list))
-    }
-}
-
 /// Multiplies the h that are on, of a column, by their products with the ratios.
 fn scale(h: &mut [f64], products: impl Iterator<Item = f64>, total: f64, updates: &Updates) {
     for (h, product) in h.iter_mut().zip(products) {
@@ -123,6 +95,31 @@ fn scale(h: &mut [f64], products: impl Iterator<Item = f64>, total: f64, updates
     if updates.sharpness > 1.0 {
         sharpen(h, updates.sharpness);
     }
+}
+
+dispatch! {
+    /// Updates the h of a column with all features; `ratio` is x over what is explained with the new ones. W is given in
+    /// tiles, by components and by features.
+    fn update_dense [] (h: &mut [f64], column: &Column<'_>, rows: &[Tile], turned: &[Tile], updates: &Updates, ratio: &mut [Tile]) = update_dense_of
+}
+
+#[inline(always)]
+fn update_dense_of<V: Lanes>(
+    h: &mut [f64],
+    column: &Column<'_>,
+    rows: &[Tile],
+    turned: &[Tile],
+    updates: &Updates,
+    ratio: &mut [Tile],
+) {
+    let mut list: Vec<(usize, f32)> = h.iter().map(|h| *h as f32).enumerate().collect();
+    single::ratios_of::<V>(rows, list.iter().copied(), &column.x, ratio);
+    let mut products = vec![Tile::ZERO; h.len().div_ceil(LANES)];
+    let entries = flat(ratio)[..column.x.len()].iter().copied().enumerate();
+    single::add_rows_of::<V>(turned, entries, &mut products);
+    scale(h, flat(&products).iter().map(|product| f64::from(*product)), column.total, updates);
+    list.iter_mut().zip(&*h).for_each(|(listed, h)| listed.1 = *h as f32);
+    single::ratios_of::<V>(rows, list.iter().copied(), &column.x, ratio);
 }
 
 dispatch! {
@@ -187,13 +184,11 @@ impl Sums {
         let (features, width) = (self.features, self.width);
         workers.for_each(self.dense.chunks_mut(features).enumerate(), |(k, sums), _| {
             if ratios.wide > 0 {
-                let whole = |(column, h): (&Column, &Vec<f64>)| {
-                    if column.compressed().is_some() { 0.0 } else { h[k] as f32 }
+                let whole = |(t, h): (usize, &Vec<f64>)| {
+                    columns[t].compressed().is_none().then_some((t, h[k] as f32)).filter(|(_, h)| *h > 0.0)
                 };
-                let scales: Vec<f32> = columns.iter().zip(h).map(whole).collect();
-                let mut added = vec![Tile::ZERO; ratios.wide];
-                add_rows(simd, &ratios.tiles, &scales, &mut added);
-                sums.iter_mut().zip(flat(&added)).for_each(|(sum, added)| *sum += f64::from(*added));
+                let list: Vec<(usize, f32)> = h.iter().enumerate().filter_map(whole).collect();
+                add_listed(simd, &ratios.tiles, ratios.wide, &list, sums);
             }
             for (column, h) in columns.iter().zip(h) {
                 column.missing.iter().for_each(|&f| sums[f as usize] += h[k]);

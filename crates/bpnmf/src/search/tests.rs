@@ -136,7 +136,7 @@ fn the_bound_is_below_the_evidence_it_bounds() {
         unseen: Vec::new(),
         geometric: vec![geometric(3.0, 1.0)],
         sum: vec![3.0],
-        turned: std::sync::OnceLock::new(),
+        layouts: Default::default(),
         parts: vec![vec![Part::new(0, 3.0, 2.0)]],
     };
     model.ascend(&view, 100, &workers);

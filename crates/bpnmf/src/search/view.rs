@@ -2,7 +2,7 @@
 
 use super::kernels::add_scaled;
 use crate::counts::{self, Counts};
-use crate::kernel::Simd;
+use crate::kernel::{LANES, Simd, Tile};
 use std::borrow::Cow;
 
 /// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
@@ -154,6 +154,36 @@ impl<'a> View<'a> {
         let total = columns.iter().map(|column| column.total).sum();
         let partial = columns.iter().any(|column| !column.missing.is_empty());
         Self { features, columns, total, partial }
+    }
+}
+
+/// x over what is explained, for the columns at hand.
+#[derive(Debug)]
+pub(super) struct Ratios {
+    /// Of columns with all features: so many tiles for every column.
+    pub(super) tiles: Vec<Tile>,
+    pub(super) wide: usize,
+    /// Of compressed columns.
+    pub(super) lists: Vec<Vec<f64>>,
+}
+
+impl Ratios {
+    /// Memory for [`BLOCK`] columns.
+    pub(super) fn new(view: &View) -> Self {
+        let columns = view.columns.len().min(BLOCK);
+        let dense = view.columns.iter().any(|column| column.compressed().is_none());
+        let wide = if dense { view.features.div_ceil(LANES) } else { 0 };
+        Self { tiles: vec![Tile::ZERO; columns * wide], wide, lists: vec![Vec::new(); columns] }
+    }
+
+    /// Those of [`BATCH`] columns after the other: the tiles and the list of every column.
+    pub(super) fn batches(&mut self) -> impl Iterator<Item = Vec<(&mut [Tile], &mut Vec<f64>)>> {
+        let wide = self.wide;
+        let mut tiles = &mut self.tiles[..];
+        self.lists.chunks_mut(BATCH).map(move |lists| {
+            let own = |list| (tiles.split_off_mut(..wide).expect("some for each"), list);
+            lists.iter_mut().map(own).collect()
+        })
     }
 }
 

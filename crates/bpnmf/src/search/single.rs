@@ -1,0 +1,186 @@
+//! Sums over the entries of columns with all features in single precision: what finds its way to a point of rest need not
+//! be better on the way. Products and sums are rounded one after the other in a fixed order, so they give the same bits on
+//! every machine.
+
+use crate::kernel::doubles::{Doubles, total_of};
+use crate::kernel::{LANES, Lanes, Tile, dispatch, each, flat, flat_mut};
+
+/// Tiles of a row that are handled at once.
+const CHUNK: usize = 5;
+
+/// Keeps quotients finite where nothing is explained.
+pub(super) const TINY: f32 = 1e-30;
+
+/// The largest quotient: its products with W and H, which may be as large as counts are, stay in range.
+const HUGE: f32 = 1e20;
+
+/// Rows of equal length, side by side in tiles that are filled up with zeros; none is below `least`.
+pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
+    let wide = length.div_ceil(LANES);
+    let mut out = vec![Tile::ZERO; rows.len() / length * wide];
+    for (to, row) in out.chunks_mut(wide).zip(rows.chunks(length)) {
+        flat_mut(to).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
+    }
+    out
+}
+
+/// out += the listed rows, each times its scale, one after the other.
+#[inline(always)]
+pub(super) fn add_rows_of<V: Lanes>(
+    rows: &[Tile],
+    list: impl Iterator<Item = (usize, f32)> + Clone,
+    out: &mut [Tile],
+) {
+    let tiles = out.len();
+    let mut at = 0;
+    while at < tiles {
+        at += match tiles - at {
+            1 => add_chunk::<V, 1>(rows, list.clone(), out, at),
+            2 => add_chunk::<V, 2>(rows, list.clone(), out, at),
+            3 => add_chunk::<V, 3>(rows, list.clone(), out, at),
+            4 => add_chunk::<V, 4>(rows, list.clone(), out, at),
+            _ => add_chunk::<V, CHUNK>(rows, list.clone(), out, at),
+        };
+    }
+}
+
+/// Tiles `at .. at + N` of [`add_rows_of`].
+#[inline(always)]
+fn add_chunk<V: Lanes, const N: usize>(
+    rows: &[Tile],
+    list: impl Iterator<Item = (usize, f32)>,
+    out: &mut [Tile],
+    at: usize,
+) -> usize {
+    let tiles = out.len();
+    let out: &mut [Tile; N] = (&mut out[at..at + N]).try_into().expect("so many");
+    let mut sums = each!(V, N, n => V::load(&out[n].0));
+    for (row, scale) in list {
+        let (row, scale) = (&rows[row * tiles + at..][..N], V::splat(scale));
+        for n in 0..N {
+            sums[n] = V::load(&row[n].0).mul(scale).add(sums[n]);
+        }
+    }
+    for n in 0..N {
+        sums[n].store(&mut out[n].0);
+    }
+    N
+}
+
+/// out = x over the sum of the listed rows, each times its scale; zero behind the last entry.
+#[inline(always)]
+pub(super) fn ratios_of<V: Lanes>(
+    rows: &[Tile],
+    list: impl Iterator<Item = (usize, f32)> + Clone,
+    x: &[f64],
+    out: &mut [Tile],
+) {
+    out.fill(Tile::ZERO);
+    add_rows_of::<V>(rows, list, out);
+    for (i, out) in out.iter_mut().enumerate() {
+        // A column of which nothing was observed has no entries.
+        let x = &x[x.len().min(i * LANES)..x.len().min((i + 1) * LANES)];
+        let mut counts = [0.0; LANES];
+        if let Ok(whole) = <&[f64; LANES]>::try_from(x) {
+            for i in 0..LANES {
+                counts[i] = whole[i] as f32;
+            }
+        } else {
+            counts.iter_mut().zip(x).for_each(|(to, x)| *to = *x as f32);
+        }
+        let rate = V::load(&out.0).add(V::splat(TINY));
+        V::load(&counts).div(rate).min(V::splat(HUGE)).store(&mut out.0);
+    }
+}
+
+/// sum a b.
+#[inline(always)]
+pub(super) fn dot_of<V: Doubles>(a: &[Tile], b: &[Tile]) -> f64 {
+    let mut sum = V::splat(0.0);
+    for (a, b) in a.iter().zip(b) {
+        sum = V::load(&a.0).mul(V::load(&b.0)).add(sum);
+    }
+    total_of(sum)
+}
+
+dispatch! {
+    /// out += the listed rows of so many `tiles`, each times its scale: added to each other before they are added to `out`.
+    pub(super) fn add_listed [] (rows: &[Tile], tiles: usize, list: &[(usize, f32)], out: &mut [f64]) = add_listed_of
+}
+
+#[inline(always)]
+fn add_listed_of<V: Lanes>(rows: &[Tile], tiles: usize, list: &[(usize, f32)], out: &mut [f64]) {
+    let mut sums = vec![Tile::ZERO; tiles];
+    add_rows_of::<V>(rows, list.iter().copied(), &mut sums);
+    out.iter_mut().zip(flat(&sums)).for_each(|(out, sum)| *out += f64::from(*sum));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Simd;
+    use crate::random::{Key, Site};
+
+    fn explain<V: Doubles>(
+        rows: &[Tile],
+        list: &[(usize, f32)],
+        x: &[f64],
+        out: &mut [Tile],
+        dots: &mut Vec<f64>,
+    ) {
+        ratios_of::<V>(rows, list.iter().copied(), x, out);
+        dots.extend(rows.chunks(out.len()).map(|row| dot_of::<V>(out, row)));
+    }
+
+    dispatch! { fn explain_on [] (rows: &[Tile], list: &[(usize, f32)], x: &[f64], out: &mut [Tile], dots: &mut Vec<f64>) = explain }
+
+    /// Quotients, products and sums of rows of any length against double precision, one by one: some roundings of 6e-8 each.
+    #[test]
+    fn sums_are_good_to_single_precision_and_the_same_bits_everywhere() {
+        let mut stream = Key::new(5).stream(Site::Synthesis, 0, 0, 0);
+        for n in [1, 15, 16, 17, 64, 75, 80, 81, 131, 513] {
+            let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| 0.1 + stream.uniform()).collect() };
+            let (rows, x, scales) = (draw(5 * n), draw(n), draw(3));
+            let list: Vec<(usize, f32)> =
+                [4, 0, 2].into_iter().zip(scales.iter().map(|s| *s as f32)).collect();
+            let tiles = tiled(&rows, n, 0.0);
+            let results = [Simd::Avx512, Simd::Avx2, Simd::Plain].map(|simd| {
+                let (mut ratio, mut dots) = (vec![Tile::ZERO; n.div_ceil(LANES)], Vec::new());
+                explain_on(simd, &tiles, &list, &x, &mut ratio, &mut dots);
+                let mut sums = vec![1.0; n];
+                add_listed(simd, &tiles, ratio.len(), &list, &mut sums);
+                (flat(&ratio).to_vec(), dots, sums)
+            });
+            assert_eq!((&results[0], &results[1]), (&results[1], &results[2]), "{n} entries");
+            let (ratio, dots, sums) = &results[0];
+            let row = |k: usize| &rows[k * n..(k + 1) * n];
+            let field = |f: usize| list.iter().map(|&(k, scale)| f64::from(scale) * row(k)[f]).sum::<f64>();
+            let close = |ours: f64, exact: f64| {
+                assert!((ours - exact).abs() <= 2e-6 * exact.abs(), "{n} entries: {ours} {exact}");
+            };
+            for f in 0..n {
+                close(f64::from(ratio[f]), x[f] / field(f));
+                close(sums[f], 1.0 + field(f));
+            }
+            for (k, dot) in dots.iter().enumerate() {
+                close(*dot, (0..n).map(|f| x[f] / field(f) * row(k)[f]).sum());
+            }
+            assert!(ratio[n..].iter().all(|ratio| *ratio == 0.0), "{n} entries");
+        }
+    }
+
+    /// Rows that explain nothing, and counts and rows at the ends of what there can be.
+    #[test]
+    fn quotients_and_their_sums_are_finite() {
+        let tiles = tiled(&[0.0, 1e-300, 1e-30, 1.0, 1e15], 5, TINY);
+        for (list, x) in [(&[(0, 1e-12)][..], &[1e15; 5][..]), (&[], &[1e15; 5]), (&[(0, 1e15)], &[])] {
+            let (mut ratio, mut dots) = ([Tile::ZERO], Vec::new());
+            explain_on(Simd::Auto, &tiles, list, x, &mut ratio, &mut dots);
+            assert!(!x.is_empty() || ratio == [Tile::ZERO]);
+            assert!(
+                ratio[0].0.iter().all(|ratio| ratio.is_finite()) && dots[0].is_finite(),
+                "{ratio:?} {dots:?}"
+            );
+        }
+    }
+}
