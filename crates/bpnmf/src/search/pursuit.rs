@@ -3,7 +3,9 @@
 use super::columns::{Explained, ascend_column};
 use super::kernels::{TINY, fit_strength, gain, loss};
 use super::model::{Model, Part, geometric, insert};
+use super::single;
 use super::view::Column;
+use crate::kernel::Tile;
 use crate::special::ln;
 
 /// Memory of a pursuit.
@@ -12,6 +14,9 @@ pub(super) struct Buffers {
     pub(super) explained: Explained,
     base: Vec<f64>,
     pub(super) row: Vec<f64>,
+    /// The counts and the base in single precision, for a column with all features.
+    x: Vec<Tile>,
+    base_tiles: Vec<Tile>,
     products: Vec<f64>,
     /// The most each component can gain, and which it is.
     candidates: Vec<(f64, usize)>,
@@ -22,6 +27,9 @@ const MOST_STEPS: usize = 24;
 
 /// Rounds of coordinate ascent before the first addition or removal.
 const FIRST_TIMES: usize = 2;
+
+/// Rounds of fitting q(h) of a component that may be added.
+const FIT_ROUNDS: usize = 5;
 
 /// The most components tried for an addition, the most promising first.
 const MOST_CANDIDATES: usize = 5;
@@ -48,22 +56,6 @@ pub(super) fn pursue(
     }
 }
 
-/// The best q(h) of component `k` on top of `base`, from exp E log h = `start`.
-fn fitted(
-    model: &Model,
-    column: &Column,
-    base: &[f64],
-    row: &[f64],
-    k: usize,
-    start: f64,
-    rounds: usize,
-) -> Part {
-    let rate = model.prior.d() + model.sum_in(column, k);
-    let (shape, geometric) =
-        fit_strength(model.simd, &column.x, base, row, model.prior.c(), rate, start, rounds);
-    Part { k, shape, rate, geometric }
-}
-
 fn best_addition(
     model: &Model,
     column: &Column,
@@ -73,7 +65,8 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { explained: Explained { field, ratio, .. }, base, row, products, candidates } = buffers;
+    let Buffers { explained: Explained { field, ratio, .. }, base, row, x, base_tiles, products, candidates } =
+        buffers;
     base.clear();
     base.extend(field.iter().map(|v| v + TINY));
     let start = geometric(c, d);
@@ -92,13 +85,25 @@ fn best_addition(
         }
     }
     candidates.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
+    let dense = column.compressed().is_none();
+    if dense && !candidates.is_empty() {
+        single::tile(&column.x, 0.0, x);
+        single::tile(base, single::TINY, base_tiles);
+    }
     let (mut best, mut most) = (None, 0.0);
     for &(bound, k) in candidates.iter().take(MOST_CANDIDATES) {
         if bound <= most && !parts.is_empty() {
             break;
         }
         let (row, sum) = (column.gather(model.row(k), row), model.sum_in(column, k));
-        let part = fitted(model, column, base, row, k, start, 5);
+        let rate = d + sum;
+        let (shape, geometric) = if dense {
+            let row = &model.single()[k * x.len()..][..x.len()];
+            single::fit_strength(model.simd, x, base_tiles, row, c, rate, start, FIT_ROUNDS)
+        } else {
+            fit_strength(model.simd, &column.x, base, row, c, rate, start, FIT_ROUNDS)
+        };
+        let part = Part { k, shape, rate, geometric };
         let value = log_odds[k] - sum * part.mean() - model.kl_h(&part)
             + gain(model.simd, &column.x, base, row, part.geometric);
         if value > most {

@@ -1,9 +1,9 @@
 //! Sums over the entries of columns with all features in single precision: what finds its way to a point of rest need not
-//! be better on the way. Products and sums are rounded one after the other in a fixed order, so they give the same bits on
-//! every machine.
+//! be better on the way. Sums are made of fused products in a fixed order, so they give the same bits on every machine.
 
 use crate::kernel::doubles::{Doubles, total_of};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, each, flat, flat_mut};
+use crate::special::exp_digamma;
 
 /// Tiles of a row that are handled at once.
 const CHUNK: usize = 5;
@@ -22,6 +22,13 @@ pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
         flat_mut(to).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
     }
     out
+}
+
+/// One row in place of what is in `out`, filled up with `least`; nothing is below that.
+pub(super) fn tile(row: &[f64], least: f32, out: &mut Vec<Tile>) {
+    out.clear();
+    out.resize(row.len().div_ceil(LANES), Tile([least; LANES]));
+    flat_mut(out).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
 }
 
 /// out += the listed rows, each times its scale, one after the other.
@@ -58,7 +65,7 @@ fn add_chunk<V: Lanes, const N: usize>(
     for (row, scale) in list {
         let (row, scale) = (&rows[row * tiles + at..][..N], V::splat(scale));
         for n in 0..N {
-            sums[n] = V::load(&row[n].0).mul(scale).add(sums[n]);
+            sums[n] = V::load(&row[n].0).fused(scale, sums[n]);
         }
     }
     for n in 0..N {
@@ -98,9 +105,38 @@ pub(super) fn ratios_of<V: Lanes>(
 pub(super) fn dot_of<V: Doubles>(a: &[Tile], b: &[Tile]) -> f64 {
     let mut sum = V::splat(0.0);
     for (a, b) in a.iter().zip(b) {
-        sum = V::load(&a.0).mul(V::load(&b.0)).add(sum);
+        sum = V::load(&a.0).fused(V::load(&b.0), sum);
     }
     total_of(sum)
+}
+
+dispatch! {
+    /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, which is positive, from exp E log
+    /// = `h`. The prior has the shape `c`; `rounds` of one given the other.
+    pub(super) fn fit_strength [] (x: &[Tile], base: &[Tile], row: &[Tile], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
+}
+
+#[inline(always)]
+fn fit_strength_of<V: Doubles>(
+    x: &[Tile],
+    base: &[Tile],
+    row: &[Tile],
+    c: f64,
+    rate: f64,
+    mut h: f64,
+    rounds: usize,
+) -> (f64, f64) {
+    let mut shape = 0.0;
+    for _ in 0..rounds {
+        let (single, mut sum) = (V::splat(h as f32), V::splat(0.0));
+        for ((x, base), row) in x.iter().zip(base).zip(row) {
+            let own = V::load(&row.0).mul(single);
+            sum = V::load(&x.0).fused(own.div(V::load(&base.0).add(own)), sum);
+        }
+        shape = c + total_of(sum);
+        h = exp_digamma(shape) / rate;
+    }
+    (shape, h)
 }
 
 dispatch! {
@@ -144,16 +180,20 @@ mod tests {
             let list: Vec<(usize, f32)> =
                 [4, 0, 2].into_iter().zip(scales.iter().map(|s| *s as f32)).collect();
             let tiles = tiled(&rows, n, 0.0);
+            let row = |k: usize| &rows[k * n..(k + 1) * n];
             let results = [Simd::Avx512, Simd::Avx2, Simd::Plain].map(|simd| {
                 let (mut ratio, mut dots) = (vec![Tile::ZERO; n.div_ceil(LANES)], Vec::new());
                 explain_on(simd, &tiles, &list, &x, &mut ratio, &mut dots);
                 let mut sums = vec![1.0; n];
                 add_listed(simd, &tiles, ratio.len(), &list, &mut sums);
+                let (mut counts, mut base) = (Vec::new(), Vec::new());
+                tile(&x, 0.0, &mut counts);
+                tile(row(1), TINY, &mut base);
+                dots.push(fit_strength(simd, &counts, &base, &tiles[..ratio.len()], 0.0, 2.0, 0.7, 1).0);
                 (flat(&ratio).to_vec(), dots, sums)
             });
             assert_eq!((&results[0], &results[1]), (&results[1], &results[2]), "{n} entries");
             let (ratio, dots, sums) = &results[0];
-            let row = |k: usize| &rows[k * n..(k + 1) * n];
             let field = |f: usize| list.iter().map(|&(k, scale)| f64::from(scale) * row(k)[f]).sum::<f64>();
             let close = |ours: f64, exact: f64| {
                 assert!((ours - exact).abs() <= 2e-6 * exact.abs(), "{n} entries: {ours} {exact}");
@@ -162,9 +202,10 @@ mod tests {
                 close(f64::from(ratio[f]), x[f] / field(f));
                 close(sums[f], 1.0 + field(f));
             }
-            for (k, dot) in dots.iter().enumerate() {
+            for (k, dot) in dots[..5].iter().enumerate() {
                 close(*dot, (0..n).map(|f| x[f] / field(f) * row(k)[f]).sum());
             }
+            close(dots[5], (0..n).map(|f| x[f] * row(0)[f] * 0.7 / (row(1)[f] + row(0)[f] * 0.7)).sum());
             assert!(ratio[n..].iter().all(|ratio| *ratio == 0.0), "{n} entries");
         }
     }
