@@ -60,8 +60,8 @@ dispatch! {
     pub(super) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
 }
 dispatch! {
-    /// Coordinate ascent of q(h) of one column with all features; then x over what is explained.
-    pub(super) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut [Tile]) = ascend_dense_of
+    /// Coordinate ascent of q(h) of one column with all features, `times` over; then x over what is explained.
+    pub(super) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, ratio: &mut [Tile]) = ascend_dense_of
 }
 dispatch! {
     /// Coordinate ascent of q(h) of one column, `times` over; then what is explained, and x over it.
@@ -192,7 +192,15 @@ fn claim_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &mut [Part], 
 }
 
 #[inline(always)]
-fn ascend_dense_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &mut [Part], ratio: &mut [Tile]) {
-    claim_of::<V>(model, column, parts, ratio);
+fn ascend_dense_of<V: Doubles>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &mut [Part],
+    times: usize,
+    ratio: &mut [Tile],
+) {
+    for _ in 0..times {
+        claim_of::<V>(model, column, parts, ratio);
+    }
     single_ratios_of::<V>(model, column, parts, ratio);
 }

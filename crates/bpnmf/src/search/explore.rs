@@ -139,9 +139,9 @@ impl Run<'_> {
                 if born == 0 {
                     return NO;
                 }
-                grown.ascend(view, 2, workers);
+                grown.ascend(view, 3, workers);
                 let changed = moves::remask(&mut grown, view, workers);
-                grown.ascend(view, 2, workers);
+                grown.ascend(view, 3, workers);
                 moves::remask_columns(&mut grown, view, &changed, workers);
                 let usage = grown.usage();
                 let (old, new) = usage.split_at(model.components());
@@ -162,7 +162,7 @@ impl Run<'_> {
                 if gain > 0.0 {
                     *model = grown;
                     hyper::learn(model, workers);
-                    model.ascend(view, 2, workers);
+                    model.ascend(view, 3, workers);
                 }
                 run.say(if brood % 2 == 0 { "births" } else { "splits" }, active(model));
                 if more && gain > LEAST_GAIN { YES } else { NO }

@@ -59,6 +59,9 @@ pub(super) struct Layouts {
     single: OnceLock<Vec<Tile>>,
 }
 
+/// Steps of q(H) for every step of q(W): with one, weak data end with more or fewer components than there are.
+const TIMES: usize = 2;
+
 /// The least exp E log W in single precision.
 const LEAST_SINGLE: f32 = 1e-30;
 
@@ -228,7 +231,7 @@ impl Model {
         products(self.simd, self, column, ratio, out);
     }
 
-    /// Coordinate ascent of q(H) and q(W), the mask fixed; `times` over.
+    /// Coordinate ascent of q(H), twice, and q(W), the mask fixed; `times` over.
     pub(super) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
         let mut ratios = Ratios::new(view);
         for _ in 0..times {
@@ -247,10 +250,10 @@ impl Model {
                 let mut explained = Explained::default();
                 for ((parts, column), (tiles, list)) in block.iter_mut().zip(columns).zip(ratios) {
                     if column.compressed().is_none() {
-                        ascend_dense(simd, self, column, parts, tiles);
+                        ascend_dense(simd, self, column, parts, TIMES, tiles);
                         continue;
                     }
-                    ascend_column(simd, self, column, parts, 1, &mut explained);
+                    ascend_column(simd, self, column, parts, TIMES, &mut explained);
                     core::mem::swap(list, &mut explained.ratio);
                 }
             });

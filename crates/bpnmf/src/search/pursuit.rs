@@ -26,7 +26,7 @@ pub(super) struct Buffers {
 const MOST_STEPS: usize = 24;
 
 /// Rounds of coordinate ascent before the first addition or removal.
-const FIRST_TIMES: usize = 2;
+const FIRST_TIMES: usize = 3;
 
 /// Rounds of fitting q(h) of a component that may be added.
 const FIT_ROUNDS: usize = 5;
