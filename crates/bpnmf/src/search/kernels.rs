@@ -235,12 +235,25 @@ fn fit_strength_of<V: Lanes>(
     row: &[f64],
     c: f64,
     rate: f64,
+    h: f64,
+    rounds: usize,
+) -> (f64, f64) {
+    fitted(c, rate, h, rounds, |h| claimed_of::<V>(x, base, row, h))
+}
+
+/// Shape and exp E log of a Gamma(shape, rate) variable that claims `claimed(exp E log)` counts, from `h` on: `rounds` of one
+/// given the other. The prior has the shape `c`.
+#[inline(always)]
+pub(super) fn fitted(
+    c: f64,
+    rate: f64,
     mut h: f64,
     rounds: usize,
+    claimed: impl Fn(f64) -> f64,
 ) -> (f64, f64) {
     let mut shape = 0.0;
     for _ in 0..rounds {
-        shape = c + claimed_of::<V>(x, base, row, h);
+        shape = c + claimed(h);
         h = exp_digamma(shape) / rate;
     }
     (shape, h)

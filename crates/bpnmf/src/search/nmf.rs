@@ -84,7 +84,7 @@ pub(super) fn updated(
     Factors { w, h }
 }
 
-/// Multiplies the h that are on, of a column, by their products with the ratios.
+/// Multiplies the h of a column by their products with the ratios; what is next to nothing becomes 0.
 fn scale(h: &mut [f64], products: impl Iterator<Item = f64>, total: f64, updates: &Updates) {
     for (h, product) in h.iter_mut().zip(products) {
         *h *= product;

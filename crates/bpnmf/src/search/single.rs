@@ -1,9 +1,9 @@
 //! Sums over the entries of columns with all features in single precision: what finds its way to a point of rest need not
 //! be better on the way. Sums are made of fused products in a fixed order, so they give the same bits on every machine.
 
+use super::kernels::fitted;
 use crate::kernel::doubles::{Doubles, total_of};
 use crate::kernel::{LANES, Lanes, Tile, dispatch, each, flat, flat_mut};
-use crate::special::exp_digamma;
 
 /// Tiles of a row that are handled at once.
 const CHUNK: usize = 5;
@@ -123,20 +123,17 @@ fn fit_strength_of<V: Doubles>(
     row: &[Tile],
     c: f64,
     rate: f64,
-    mut h: f64,
+    h: f64,
     rounds: usize,
 ) -> (f64, f64) {
-    let mut shape = 0.0;
-    for _ in 0..rounds {
-        let (single, mut sum) = (V::splat(h as f32), V::splat(0.0));
+    fitted(c, rate, h, rounds, |h| {
+        let (h, mut sum) = (V::splat(h as f32), V::splat(0.0));
         for ((x, base), row) in x.iter().zip(base).zip(row) {
-            let own = V::load(&row.0).mul(single);
+            let own = V::load(&row.0).mul(h);
             sum = V::load(&x.0).fused(own.div(V::load(&base.0).add(own)), sum);
         }
-        shape = c + total_of(sum);
-        h = exp_digamma(shape) / rate;
-    }
-    (shape, h)
+        total_of(sum)
+    })
 }
 
 dispatch! {
