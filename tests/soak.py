@@ -24,6 +24,9 @@ ENGINES = ["gibbs", "ssmf", "gibbs-expected"]
 # Of summary.json: what says how long it took, and on how many threads.
 TIMES = {"seconds", "seconds_by_stage", "threads"}
 
+# The lock on a folder of results. A run that was killed on its way out leaves the file.
+LOCK = ".bpnmf.lock"
+
 
 def counts(rng, features, observations, parts, density):
     """A matrix of counts with so many parts, as rows."""
@@ -98,7 +101,7 @@ def timeless(folder):
     found = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
-        if path.is_dir() or name == "report.html":
+        if path.is_dir() or name in ["report.html", LOCK]:
             continue
         if name == "summary.json":
             found[name] = {key: value for key, value in json.loads(path.read_text()).items() if key not in TIMES}
@@ -158,9 +161,13 @@ def trial(program, rng, engine, kind, most_kills, tally):
             tally.from_iterations += "goes on after iteration" in told
             tally.from_search += "goes on in its search" in told
             if killed and not any((folder / "broken" / "checkpoint").glob("*.bin")):
-                # Before there was anything to go on with: begin again.
-                within = max(took, within * 1.1)
-                continue
+                if (folder / "broken" / "summary.json").exists():
+                    # Complete, and killed on its way out.
+                    killed, code = False, 0
+                else:
+                    # Before there was anything to go on with: begin again.
+                    within = max(took, within * 1.1)
+                    continue
             if killed:
                 kills += 1
                 tally.kills += 1
