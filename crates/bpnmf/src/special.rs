@@ -66,11 +66,12 @@ pub(crate) fn ln_single(x: f32) -> f32 {
 /// log(1 + y) for y >= 0, accurate for small y, without branches.
 #[inline(always)]
 pub(crate) fn ln_1p(y: f64) -> f64 {
-    let small = two_atanh(y / (2.0 + y));
-    let large = ln(1.0 + y);
-    // Chosen by bits: a choice that could be a jump would keep compilers from taking several at once.
-    let near = u64::from(y < 0.5).wrapping_neg();
-    f64::from_bits(small.to_bits() & near | large.to_bits() & !near)
+    // 1 + y = 2^e m as in `ln`; m - 1 with all the digits of y, which 1 + y has lost.
+    let e = ((1.0 + y).to_bits() as i64 - 0x3fe8_0000_0000_0000) >> 52;
+    let power = f64::from_bits(((1023 - e) << 52) as u64);
+    let f = y * power + (power - 1.0);
+    let e = e as i32 as f64;
+    (e * LN_2_LOW + two_atanh(f / (2.0 + f))) + e * LN_2_HIGH
 }
 
 /// e^x without branches, for x up to 700, to a few units in the last place; 0 below -700.
@@ -94,6 +95,37 @@ pub(crate) fn exp(x: f64) -> f64 {
     f64::from_bits((series * f64::from_bits(power)).to_bits() & keep)
 }
 
+/// exp digamma of positive numbers; faster where all are far from 0.
+#[inline(always)]
+pub(crate) fn exp_digammas<const N: usize>(x: &[f64; N]) -> [f64; N] {
+    let (mut out, mut far) = ([0.0; N], true);
+    for x in x {
+        far &= *x >= FAR;
+    }
+    for i in 0..N {
+        out[i] = if far { exp_digamma_series(x[i] - 0.5) } else { exp_digamma(x[i]) };
+    }
+    out
+}
+
+/// From here on the series of exp digamma is exact by itself.
+const FAR: f64 = 16.0;
+
+/// exp digamma(y + 1/2) by its asymptotic series in 1 / y.
+#[inline(always)]
+fn exp_digamma_series(y: f64) -> f64 {
+    let z = 1.0 / (y * y);
+    const C: [f64; 5] = [
+        1.0 / 24.0,
+        -37.0 / 5760.0,
+        10_313.0 / 2_903_040.0,
+        -5_509_121.0 / 1_393_459_200.0,
+        2_709_398_569.0 / 367_873_228_800.0,
+    ];
+    let series = C[0] + z * (C[1] + z * (C[2] + z * (C[3] + z * C[4])));
+    y + series * z * y
+}
+
 /// exp digamma(x) of a positive number, without branches.
 #[inline(always)]
 pub(crate) fn exp_digamma(x: f64) -> f64 {
@@ -105,18 +137,9 @@ pub(crate) fn exp_digamma(x: f64) -> f64 {
         (2.0 * q + (i + j)) / ((q + i) * (q + j))
     };
     let sum = (two(0.0, 4.0) + two(1.0, 5.0)) + (two(2.0, 6.0) + two(3.0, 7.0));
-    // exp digamma(y + 1/2) by its asymptotic series in 1 / y.
-    let y = x + 15.5;
-    let z = 1.0 / (y * y);
-    const C: [f64; 5] = [
-        1.0 / 24.0,
-        -37.0 / 5760.0,
-        10_313.0 / 2_903_040.0,
-        -5_509_121.0 / 1_393_459_200.0,
-        2_709_398_569.0 / 367_873_228_800.0,
-    ];
-    let series = C[0] + z * (C[1] + z * (C[2] + z * (C[3] + z * C[4])));
-    (y + series * z * y) * exp(-(2.0 * x + 15.0) * sum)
+    let far = x >= FAR;
+    let (y, back) = (if far { x - 0.5 } else { x + 15.5 }, exp(-(2.0 * x + 15.0) * sum));
+    exp_digamma_series(y) * if far { 1.0 } else { back }
 }
 
 /// log of the gamma function of a positive number.
@@ -266,6 +289,7 @@ mod tests {
             // Far from 0 its own series is exact.
             let exact = digamma(x + 40.0) - (0..40).map(|i| 1.0 / (x + f64::from(i))).sum::<f64>();
             let (ours, theirs) = (exp_digamma(x), libm::exp(exact));
+            assert_eq!((exp_digammas(&[x]), exp_digammas(&[x, 1.0])[0]), ([ours], ours), "{x:e}");
             // What digamma loses is multiplied by its size.
             let tolerance = 1e-15 * (10.0 + exact.abs());
             assert!((ours - theirs).abs() <= tolerance * theirs, "{x:e}: {ours:e}, {theirs:e}");

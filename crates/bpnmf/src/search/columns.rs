@@ -7,6 +7,7 @@ use super::single;
 use super::view::Column;
 use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Lanes, Tile, dispatch};
+use crate::special::exp_digammas;
 
 /// A column as it is explained.
 #[derive(Debug, Default)]
@@ -27,15 +28,12 @@ const SEVERAL: usize = 8;
 #[inline(always)]
 fn refresh_geometric(parts: &mut [Part]) {
     for parts in parts.chunks_mut(SEVERAL) {
-        let (mut shape, mut rate) = ([1.0; SEVERAL], [1.0; SEVERAL]);
+        let mut shape = [parts[0].shape; SEVERAL];
         for (i, part) in parts.iter().enumerate() {
-            (shape[i], rate[i]) = (part.shape, part.rate);
+            shape[i] = part.shape;
         }
-        let mut out = [0.0; SEVERAL];
-        for i in 0..SEVERAL {
-            out[i] = geometric(shape[i], rate[i]);
-        }
-        parts.iter_mut().zip(out).for_each(|(part, out)| part.geometric = out);
+        let out = exp_digammas(&shape);
+        parts.iter_mut().zip(out).for_each(|(part, out)| part.geometric = out / part.rate);
     }
 }
 
@@ -176,7 +174,7 @@ fn claim(model: &Model, column: &Column<'_>, part: &mut Part, claimed: f64) {
 #[inline(always)]
 fn single_ratios_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &[Part], ratio: &mut [Tile]) {
     let list = parts.iter().map(|part| (part.k, part.geometric as f32));
-    single::ratios_of::<V>(model.single(), list, &column.x, ratio);
+    single::ratios_of::<V>(model.single(), list, &column.tiles, ratio);
 }
 
 /// One step of coordinate ascent of q(h) of a column with all features. `ratio` is memory.

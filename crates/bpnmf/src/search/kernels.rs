@@ -4,7 +4,7 @@
 //! Those that end in `_of` are for code that is compiled for the machine's instructions already.
 
 use crate::kernel::{Lanes, dispatch};
-use crate::special::{digamma_ln_gamma, exp_digamma, ln, ln_1p};
+use crate::special::{digamma_ln_gamma, exp_digammas, ln, ln_1p};
 
 /// Partial sums, one for each index modulo this.
 const PARTS: usize = 8;
@@ -254,7 +254,8 @@ pub(super) fn fitted(
     let mut shape = 0.0;
     for _ in 0..rounds {
         shape = c + claimed(h);
-        h = exp_digamma(shape) / rate;
+        let [geometric] = exp_digammas(&[shape]);
+        h = geometric / rate;
     }
     (shape, h)
 }

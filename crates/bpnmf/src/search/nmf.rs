@@ -60,11 +60,12 @@ pub(super) fn updated(
         for (h, columns) in h.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
             let batches = h.chunks_mut(BATCH).zip(columns.chunks(BATCH)).zip(ratios.batches());
             workers.for_each(batches, |((h, columns), ratios), _| {
+                let mut memory = Memory::default();
                 for ((h, column), (tiles, list)) in h.iter_mut().zip(columns).zip(ratios) {
                     if column.compressed().is_some() {
                         update_compressed(simd, h, column, &w, &turned, updates, list);
                     } else {
-                        update_dense(simd, h, column, &rows, &columns_of_w, updates, tiles);
+                        update_dense(simd, h, column, &rows, &columns_of_w, updates, tiles, &mut memory);
                     }
                 }
             });
@@ -97,10 +98,17 @@ fn scale(h: &mut [f64], products: impl Iterator<Item = f64>, total: f64, updates
     }
 }
 
+/// Memory of updates.
+#[derive(Debug, Default)]
+struct Memory {
+    list: Vec<(usize, f32)>,
+    products: Vec<Tile>,
+}
+
 dispatch! {
     /// Updates the h of a column with all features; `ratio` is x over what is explained with the new ones. W is given in
     /// tiles, by components and by features.
-    fn update_dense [] (h: &mut [f64], column: &Column<'_>, rows: &[Tile], turned: &[Tile], updates: &Updates, ratio: &mut [Tile]) = update_dense_of
+    fn update_dense [] (h: &mut [f64], column: &Column<'_>, rows: &[Tile], turned: &[Tile], updates: &Updates, ratio: &mut [Tile], memory: &mut Memory) = update_dense_of
 }
 
 #[inline(always)]
@@ -111,15 +119,19 @@ fn update_dense_of<V: Lanes>(
     turned: &[Tile],
     updates: &Updates,
     ratio: &mut [Tile],
+    memory: &mut Memory,
 ) {
-    let mut list: Vec<(usize, f32)> = h.iter().map(|h| *h as f32).enumerate().collect();
-    single::ratios_of::<V>(rows, list.iter().copied(), &column.x, ratio);
-    let mut products = vec![Tile::ZERO; h.len().div_ceil(LANES)];
+    let Memory { list, products } = memory;
+    list.clear();
+    list.extend(h.iter().map(|h| *h as f32).enumerate());
+    single::ratios_of::<V>(rows, list.iter().copied(), &column.tiles, ratio);
+    products.clear();
+    products.resize(h.len().div_ceil(LANES), Tile::ZERO);
     let entries = flat(ratio)[..column.x.len()].iter().copied().enumerate();
-    single::add_rows_of::<V>(turned, entries, &mut products);
-    scale(h, flat(&products).iter().map(|product| f64::from(*product)), column.total, updates);
+    single::add_rows_of::<V>(turned, entries, products);
+    scale(h, flat(products).iter().map(|product| f64::from(*product)), column.total, updates);
     list.iter_mut().zip(&*h).for_each(|(listed, h)| listed.1 = *h as f32);
-    single::ratios_of::<V>(rows, list.iter().copied(), &column.x, ratio);
+    single::ratios_of::<V>(rows, list.iter().copied(), &column.tiles, ratio);
 }
 
 dispatch! {

@@ -14,8 +14,7 @@ pub(super) struct Buffers {
     pub(super) explained: Explained,
     base: Vec<f64>,
     pub(super) row: Vec<f64>,
-    /// The counts and the base in single precision, for a column with all features.
-    x: Vec<Tile>,
+    /// The base in single precision, for a column with all features.
     base_tiles: Vec<Tile>,
     products: Vec<f64>,
     /// The most each component can gain, and which it is.
@@ -65,7 +64,7 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { explained: Explained { field, ratio, .. }, base, row, x, base_tiles, products, candidates } =
+    let Buffers { explained: Explained { field, ratio, .. }, base, row, base_tiles, products, candidates } =
         buffers;
     base.clear();
     base.extend(field.iter().map(|v| v + TINY));
@@ -87,7 +86,6 @@ fn best_addition(
     candidates.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
     let dense = column.compressed().is_none();
     if dense && !candidates.is_empty() {
-        single::tile(&column.x, 0.0, x);
         single::tile(base, single::TINY, base_tiles);
     }
     let (mut best, mut most) = (None, 0.0);
@@ -98,8 +96,9 @@ fn best_addition(
         let (row, sum) = (column.gather(model.row(k), row), model.sum_in(column, k));
         let rate = d + sum;
         let (shape, geometric) = if dense {
-            let row = &model.single()[k * x.len()..][..x.len()];
-            single::fit_strength(model.simd, x, base_tiles, row, c, rate, start, FIT_ROUNDS)
+            let wide = base_tiles.len();
+            let row = &model.single()[k * wide..][..wide];
+            single::fit_strength(model.simd, &column.tiles, base_tiles, row, c, rate, start, FIT_ROUNDS)
         } else {
             fit_strength(model.simd, &column.x, base, row, c, rate, start, FIT_ROUNDS)
         };

@@ -17,8 +17,8 @@ const HUGE: f32 = 1e20;
 /// Rows of equal length, side by side in tiles that are filled up with zeros; none is below `least`.
 pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
     let wide = length.div_ceil(LANES);
-    let mut out = vec![Tile::ZERO; rows.len() / length * wide];
-    for (to, row) in out.chunks_mut(wide).zip(rows.chunks(length)) {
+    let mut out = vec![Tile::ZERO; rows.len() / length.max(1) * wide];
+    for (to, row) in out.chunks_mut(wide.max(1)).zip(rows.chunks(length.max(1))) {
         flat_mut(to).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
     }
     out
@@ -79,24 +79,16 @@ fn add_chunk<V: Lanes, const N: usize>(
 pub(super) fn ratios_of<V: Lanes>(
     rows: &[Tile],
     list: impl Iterator<Item = (usize, f32)> + Clone,
-    x: &[f64],
+    x: &[Tile],
     out: &mut [Tile],
 ) {
     out.fill(Tile::ZERO);
+    // A column of which nothing was observed has no entries.
+    let out = &mut out[..x.len()];
     add_rows_of::<V>(rows, list, out);
-    for (i, out) in out.iter_mut().enumerate() {
-        // A column of which nothing was observed has no entries.
-        let x = &x[x.len().min(i * LANES)..x.len().min((i + 1) * LANES)];
-        let mut counts = [0.0; LANES];
-        if let Ok(whole) = <&[f64; LANES]>::try_from(x) {
-            for i in 0..LANES {
-                counts[i] = whole[i] as f32;
-            }
-        } else {
-            counts.iter_mut().zip(x).for_each(|(to, x)| *to = *x as f32);
-        }
+    for (x, out) in x.iter().zip(out) {
         let rate = V::load(&out.0).add(V::splat(TINY));
-        V::load(&counts).div(rate).min(V::splat(HUGE)).store(&mut out.0);
+        V::load(&x.0).div(rate).min(V::splat(HUGE)).store(&mut out.0);
     }
 }
 
@@ -157,7 +149,7 @@ mod tests {
     fn explain<V: Doubles>(
         rows: &[Tile],
         list: &[(usize, f32)],
-        x: &[f64],
+        x: &[Tile],
         out: &mut [Tile],
         dots: &mut Vec<f64>,
     ) {
@@ -165,7 +157,7 @@ mod tests {
         dots.extend(rows.chunks(out.len()).map(|row| dot_of::<V>(out, row)));
     }
 
-    dispatch! { fn explain_on [] (rows: &[Tile], list: &[(usize, f32)], x: &[f64], out: &mut [Tile], dots: &mut Vec<f64>) = explain }
+    dispatch! { fn explain_on [] (rows: &[Tile], list: &[(usize, f32)], x: &[Tile], out: &mut [Tile], dots: &mut Vec<f64>) = explain }
 
     /// Quotients, products and sums of rows of any length against double precision, one by one: some roundings of 6e-8 each.
     #[test]
@@ -180,11 +172,11 @@ mod tests {
             let row = |k: usize| &rows[k * n..(k + 1) * n];
             let results = [Simd::Avx512, Simd::Avx2, Simd::Plain].map(|simd| {
                 let (mut ratio, mut dots) = (vec![Tile::ZERO; n.div_ceil(LANES)], Vec::new());
-                explain_on(simd, &tiles, &list, &x, &mut ratio, &mut dots);
+                let counts = tiled(&x, n, 0.0);
+                explain_on(simd, &tiles, &list, &counts, &mut ratio, &mut dots);
                 let mut sums = vec![1.0; n];
                 add_listed(simd, &tiles, ratio.len(), &list, &mut sums);
-                let (mut counts, mut base) = (Vec::new(), Vec::new());
-                tile(&x, 0.0, &mut counts);
+                let mut base = Vec::new();
                 tile(row(1), TINY, &mut base);
                 dots.push(fit_strength(simd, &counts, &base, &tiles[..ratio.len()], 0.0, 2.0, 0.7, 1).0);
                 (flat(&ratio).to_vec(), dots, sums)
@@ -213,7 +205,7 @@ mod tests {
         let tiles = tiled(&[0.0, 1e-300, 1e-30, 1.0, 1e15], 5, TINY);
         for (list, x) in [(&[(0, 1e-12)][..], &[1e15; 5][..]), (&[], &[1e15; 5]), (&[(0, 1e15)], &[])] {
             let (mut ratio, mut dots) = ([Tile::ZERO], Vec::new());
-            explain_on(Simd::Auto, &tiles, list, x, &mut ratio, &mut dots);
+            explain_on(Simd::Auto, &tiles, list, &tiled(x, x.len(), 0.0), &mut ratio, &mut dots);
             assert!(!x.is_empty() || ratio == [Tile::ZERO]);
             assert!(
                 ratio[0].0.iter().all(|ratio| ratio.is_finite()) && dots[0].is_finite(),

@@ -1,6 +1,7 @@
 //! The counts as the search reads them: the entries of every column in double precision, where they are if they can.
 
 use super::kernels::add_scaled;
+use super::single::tiled;
 use crate::counts::{self, Counts};
 use crate::kernel::{LANES, Simd, Tile};
 use std::borrow::Cow;
@@ -19,6 +20,8 @@ pub(super) struct Column<'a> {
     at: Cow<'a, [u32]>,
     /// The entries.
     pub(super) x: Cow<'a, [f64]>,
+    /// The same in single precision when all features are there.
+    pub(super) tiles: Vec<Tile>,
     pub(super) total: f64,
     /// Features that were not observed.
     pub(super) missing: &'a [u32],
@@ -40,8 +43,9 @@ impl<'a> Column<'a> {
     }
 
     fn new(at: impl Into<Cow<'a, [u32]>>, x: impl Into<Cow<'a, [f64]>>) -> Self {
-        let x = x.into();
-        Self { at: at.into(), total: x.iter().sum(), x, missing: &[] }
+        let (at, x) = (at.into(), x.into());
+        let tiles = if at.is_empty() { tiled(&x, x.len(), 0.0) } else { Vec::new() };
+        Self { at, total: x.iter().sum(), x, tiles, missing: &[] }
     }
 
     /// Column `t`. Half full it is read with all features, whatever way it is held: so that the storage does not matter.
