@@ -16,8 +16,8 @@ const MOST_FORCED: usize = 10_000;
 const COMPONENTS: usize = 500;
 
 /// With a search before it a run is short: it starts where it should end, and the search ends with sweeps of its own.
-const ITERATIONS_AFTER_SEARCH: usize = 50;
-const BURN_IN_AFTER_SEARCH: usize = 10;
+const ITERATIONS_AFTER_SEARCH: usize = 40;
+const BURN_IN_AFTER_SEARCH: usize = 5;
 
 /// How the number of parts is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,7 +56,7 @@ pub enum EngineKind {
 /// use bpnmf::*;
 /// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
 /// let Settings { engine, prior, options } = Plan { seed: 1, ..Default::default() }.settings_for(&counts)?;
-/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 50));
+/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 40));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -71,9 +71,9 @@ pub struct Plan {
     pub forced: Option<usize>,
     /// See [`Search::coarsening`].
     pub coarsening: Option<f64>,
-    /// The most iterations. `None`: 50 after a search; else 200 for SSMF, 400 for the Gibbs engines.
+    /// The most iterations. `None`: 40 after a search; else 200 for SSMF, 400 for the Gibbs engines.
     pub iterations: Option<usize>,
-    /// Iterations before states are averaged, for the Gibbs engines. `None`: 10 after a search and at most half of the
+    /// Iterations before states are averaged, for the Gibbs engines. `None`: 5 after a search and at most half of the
     /// iterations; else half of them.
     pub burn_in: Option<usize>,
     /// The seed of every random number.

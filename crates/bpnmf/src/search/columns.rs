@@ -62,6 +62,10 @@ dispatch! {
     pub(super) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, ratio: &mut [Tile]) = ascend_dense_of
 }
 dispatch! {
+    /// The same; then what is explained and a little more, and x over it.
+    pub(super) fn explain_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, field: &mut [Tile], ratio: &mut [Tile]) = explain_dense_of
+}
+dispatch! {
     /// Coordinate ascent of q(h) of one column, `times` over; then what is explained, and x over it.
     pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, explained: &mut Explained) = ascend_column_of
 }
@@ -170,11 +174,16 @@ fn claim(model: &Model, column: &Column<'_>, part: &mut Part, claimed: f64) {
     part.rate = model.prior.d() + model.sum_in(column, part.k);
 }
 
+/// The rows of the parts, each with its strength.
+#[inline(always)]
+fn listed(parts: &[Part]) -> impl Iterator<Item = (usize, f32)> + Clone {
+    parts.iter().map(|part| (part.k, part.geometric as f32))
+}
+
 /// x over what the parts explain of a column with all features.
 #[inline(always)]
 fn single_ratios_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &[Part], ratio: &mut [Tile]) {
-    let list = parts.iter().map(|part| (part.k, part.geometric as f32));
-    single::ratios_of::<V>(model.single(), list, &column.tiles, ratio);
+    single::ratios_of::<V>(model.single(), listed(parts), &column.tiles, ratio);
 }
 
 /// One step of coordinate ascent of q(h) of a column with all features. `ratio` is memory.
@@ -201,4 +210,19 @@ fn ascend_dense_of<V: Doubles>(
         claim_of::<V>(model, column, parts, ratio);
     }
     single_ratios_of::<V>(model, column, parts, ratio);
+}
+
+#[inline(always)]
+fn explain_dense_of<V: Doubles>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &mut [Part],
+    times: usize,
+    field: &mut [Tile],
+    ratio: &mut [Tile],
+) {
+    for _ in 0..times {
+        claim_of::<V>(model, column, parts, ratio);
+    }
+    single::explain_of::<V>(model.single(), listed(parts), &column.tiles, field, ratio);
 }

@@ -4,7 +4,7 @@ use super::columns::{Explained, ascend_column, ascend_dense, field, geometric_ro
 use super::kernels::{kl_gamma, kl_gammas, sum_x_ln};
 use super::single::{add_listed, tiled};
 use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
-use crate::kernel::{Simd, Tile};
+use crate::kernel::{LANES, Simd, Tile};
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{exp_digamma, ln, ln_beta};
 use crate::workers::Workers;
@@ -125,6 +125,12 @@ impl Model {
     /// exp E log W by components, in tiles of single precision.
     pub(super) fn single(&self) -> &[Tile] {
         self.layouts.single.get_or_init(|| tiled(&self.geometric, self.features, LEAST_SINGLE))
+    }
+
+    /// exp E log W of a component, likewise.
+    pub(super) fn single_row(&self, k: usize) -> &[Tile] {
+        let wide = self.features.div_ceil(LANES);
+        &self.single()[k * wide..][..wide]
     }
 
     /// The shapes of q(W) of a component.

@@ -1,6 +1,6 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
-use super::columns::{Explained, ascend_column};
+use super::columns::{Explained, ascend_column, explain_dense};
 use super::kernels::{TINY, fit_strength, gain, loss};
 use super::model::{Model, Part, geometric, insert};
 use super::single;
@@ -14,8 +14,9 @@ pub(super) struct Buffers {
     pub(super) explained: Explained,
     base: Vec<f64>,
     pub(super) row: Vec<f64>,
-    /// The base in single precision, for a column with all features.
-    base_tiles: Vec<Tile>,
+    /// What is explained of a column in single precision, and x over that.
+    field: Vec<Tile>,
+    ratio: Vec<Tile>,
     products: Vec<f64>,
     /// The most each component can gain, and which it is.
     candidates: Vec<(f64, usize)>,
@@ -33,6 +34,17 @@ const FIT_ROUNDS: usize = 5;
 /// The most components tried for an addition, the most promising first.
 const MOST_CANDIDATES: usize = 5;
 
+/// What an addition or a removal must gain, in nats: more than the rounding of single precision.
+const LEAST_GAIN: f64 = 0.01;
+
+/// The most counts of a column in single precision: its sums are off by less than [`LEAST_GAIN`] or so.
+const MOST_IN_SINGLE: f64 = 1e5;
+
+/// Whether a column is read in single precision.
+fn in_single(model: &Model, column: &Column) -> bool {
+    column.has_all(model.features) && column.total <= MOST_IN_SINGLE
+}
+
 /// Changes `parts` to explain the column better, the component `banned` staying off.
 pub(super) fn pursue(
     model: &Model,
@@ -44,7 +56,14 @@ pub(super) fn pursue(
 ) {
     for step in 0..MOST_STEPS {
         let times = if step == 0 { FIRST_TIMES } else { 2 };
-        ascend_column(model.simd, model, column, parts, times, &mut buffers.explained);
+        if in_single(model, column) {
+            let Buffers { field, ratio, .. } = buffers;
+            field.resize(column.tiles.len(), Tile::ZERO);
+            ratio.resize(column.tiles.len(), Tile::ZERO);
+            explain_dense(model.simd, model, column, parts, times, field, ratio);
+        } else {
+            ascend_column(model.simd, model, column, parts, times, &mut buffers.explained);
+        }
         if let Some(part) = best_addition(model, column, parts, log_odds, banned, buffers) {
             insert(parts, part);
         } else if let Some(at) = best_removal(model, column, parts, log_odds, buffers) {
@@ -64,15 +83,20 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.prior.d());
-    let Buffers { explained: Explained { field, ratio, .. }, base, row, base_tiles, products, candidates } =
-        buffers;
-    base.clear();
-    base.extend(field.iter().map(|v| v + TINY));
+    let Buffers { explained, base, row, field, ratio, products, candidates } = buffers;
+    let single = in_single(model, column);
+    if single {
+        products.resize(model.components(), 0.0);
+        single::products(model.simd, model.single(), ratio, products);
+    } else {
+        base.clear();
+        base.extend(explained.field.iter().map(|v| v + TINY));
+        model.products(column, &explained.ratio, products);
+    }
     let start = geometric(c, d);
     // What no strength of a component can exceed: Jensen's inequality with the best h.
     let n = column.total;
     candidates.clear();
-    model.products(column, ratio, products);
     for k in 0..model.components() {
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;
@@ -84,27 +108,24 @@ fn best_addition(
         }
     }
     candidates.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
-    let dense = column.compressed().is_none();
-    if dense && !candidates.is_empty() {
-        single::tile(base, single::TINY, base_tiles);
-    }
-    let (mut best, mut most) = (None, 0.0);
+    let (mut best, mut most) = (None, LEAST_GAIN);
     for &(bound, k) in candidates.iter().take(MOST_CANDIDATES) {
         if bound <= most && !parts.is_empty() {
             break;
         }
-        let (row, sum) = (column.gather(model.row(k), row), model.sum_in(column, k));
+        let (simd, sum) = (model.simd, model.sum_in(column, k));
         let rate = d + sum;
-        let (shape, geometric) = if dense {
-            let wide = base_tiles.len();
-            let row = &model.single()[k * wide..][..wide];
-            single::fit_strength(model.simd, &column.tiles, base_tiles, row, c, rate, start, FIT_ROUNDS)
+        let (shape, geometric, gained) = if single {
+            let (x, row) = (&column.tiles, model.single_row(k));
+            let (shape, h) = single::fit_strength(simd, x, field, row, c, rate, start, FIT_ROUNDS);
+            (shape, h, single::gain(simd, x, field, row, h))
         } else {
-            fit_strength(model.simd, &column.x, base, row, c, rate, start, FIT_ROUNDS)
+            let row = column.gather(model.row(k), row);
+            let (shape, h) = fit_strength(simd, &column.x, base, row, c, rate, start, FIT_ROUNDS);
+            (shape, h, gain(simd, &column.x, base, row, h))
         };
         let part = Part { k, shape, rate, geometric };
-        let value = log_odds[k] - sum * part.mean() - model.kl_h(&part)
-            + gain(model.simd, &column.x, base, row, part.geometric);
+        let value = log_odds[k] - sum * part.mean() - model.kl_h(&part) + gained;
         if value > most {
             (best, most) = (Some(part), value);
         }
@@ -123,7 +144,8 @@ fn best_removal(
     if parts.len() < 2 && column.total > 0.0 {
         return None;
     }
-    let (mut best, mut most) = (None, 1e-6);
+    let single = in_single(model, column);
+    let (mut best, mut most) = (None, LEAST_GAIN);
     for (at, part) in parts.iter().enumerate() {
         let saved = model.cost(column, part) - log_odds[part.k];
         // log(1 - s) <= -s - s^2 / 2, and the mean of squares is at least the square of the mean.
@@ -131,8 +153,14 @@ fn best_removal(
         if saved - claimed - 0.5 * claimed * claimed / column.total < most {
             continue;
         }
-        let row = column.gather(model.row(part.k), &mut buffers.row);
-        let value = saved + loss(model.simd, &column.x, &buffers.explained.field, row, part.geometric);
+        let (simd, h) = (model.simd, part.geometric);
+        let lost = if single {
+            single::loss(simd, &column.tiles, &buffers.field, model.single_row(part.k), h)
+        } else {
+            let row = column.gather(model.row(part.k), &mut buffers.row);
+            loss(simd, &column.x, &buffers.explained.field, row, h)
+        };
+        let value = saved + lost;
         if value > most {
             (best, most) = (Some(at), value);
         }

@@ -14,6 +14,9 @@ pub(super) const TINY: f32 = 1e-30;
 /// The largest quotient: its products with W and H, which may be as large as counts are, stay in range.
 const HUGE: f32 = 1e20;
 
+/// The most that logarithms are taken of.
+const MOST: f32 = 1e37;
+
 /// Rows of equal length, side by side in tiles that are filled up with zeros; none is below `least`.
 pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
     let wide = length.div_ceil(LANES);
@@ -22,13 +25,6 @@ pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
         flat_mut(to).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
     }
     out
-}
-
-/// One row in place of what is in `out`, filled up with `least`; nothing is below that.
-pub(super) fn tile(row: &[f64], least: f32, out: &mut Vec<Tile>) {
-    out.clear();
-    out.resize(row.len().div_ceil(LANES), Tile([least; LANES]));
-    flat_mut(out).iter_mut().zip(row).for_each(|(to, value)| *to = (*value as f32).max(least));
 }
 
 /// out += the listed rows, each times its scale, one after the other.
@@ -88,7 +84,28 @@ pub(super) fn ratios_of<V: Lanes>(
     add_rows_of::<V>(rows, list, out);
     for (x, out) in x.iter().zip(out) {
         let rate = V::load(&out.0).add(V::splat(TINY));
-        V::load(&x.0).div(rate).min(V::splat(HUGE)).store(&mut out.0);
+        quotient(V::load(&x.0), rate).store(&mut out.0);
+    }
+}
+
+#[inline(always)]
+fn quotient<V: Lanes>(x: V, rate: V) -> V {
+    x.div(rate).min(V::splat(HUGE))
+}
+
+/// field = the sum of the listed rows, each times its scale, and a little more, so that it is positive; ratio = x over that.
+#[inline(always)]
+pub(super) fn explain_of<V: Lanes>(
+    rows: &[Tile],
+    list: impl Iterator<Item = (usize, f32)> + Clone,
+    x: &[Tile],
+    field: &mut [Tile],
+    ratio: &mut [Tile],
+) {
+    field.fill(Tile([TINY; LANES]));
+    add_rows_of::<V>(rows, list, field);
+    for ((x, field), ratio) in x.iter().zip(field).zip(ratio) {
+        quotient(V::load(&x.0), V::load(&field.0)).store(&mut ratio.0);
     }
 }
 
@@ -126,6 +143,49 @@ fn fit_strength_of<V: Doubles>(
         }
         total_of(sum)
     })
+}
+
+dispatch! {
+    /// sum x log(1 + row h / base), good to 1e-6 for every count; `base` is positive.
+    pub(super) fn gain [] (x: &[Tile], base: &[Tile], row: &[Tile], h: f64) -> f64 = gain_of
+}
+
+#[inline(always)]
+fn gain_of<V: Doubles>(x: &[Tile], base: &[Tile], row: &[Tile], h: f64) -> f64 {
+    let (h, mut sum) = (V::splat(h as f32), V::splat(0.0));
+    for ((x, base), row) in x.iter().zip(base).zip(row) {
+        let grown = V::load(&row.0).mul(h).div(V::load(&base.0)).add(V::splat(1.0)).min(V::splat(MOST));
+        sum = V::load(&x.0).fused(grown.ln_exactly(), sum);
+    }
+    total_of(sum)
+}
+
+dispatch! {
+    /// sum x log(1 - row h / field), good to 1e-6 for every count and what it loses; `field` is positive.
+    pub(super) fn loss [] (x: &[Tile], field: &[Tile], row: &[Tile], h: f64) -> f64 = loss_of
+}
+
+#[inline(always)]
+fn loss_of<V: Doubles>(x: &[Tile], field: &[Tile], row: &[Tile], h: f64) -> f64 {
+    let (h, mut sum) = (V::splat(h as f32), V::splat(0.0));
+    for ((x, field), row) in x.iter().zip(field).zip(row) {
+        let field = V::load(&field.0);
+        let left = field.sub(V::load(&row.0).mul(h)).div(field).max(V::splat(TINY));
+        sum = V::load(&x.0).fused(left.ln_exactly(), sum);
+    }
+    total_of(sum)
+}
+
+dispatch! {
+    /// The products of `ratio` with all rows.
+    pub(super) fn products [] (rows: &[Tile], ratio: &[Tile], out: &mut [f64]) = products_of
+}
+
+#[inline(always)]
+fn products_of<V: Doubles>(rows: &[Tile], ratio: &[Tile], out: &mut [f64]) {
+    for (row, out) in rows.chunks_exact(ratio.len()).zip(out) {
+        *out = dot_of::<V>(ratio, row);
+    }
 }
 
 dispatch! {
@@ -176,9 +236,15 @@ mod tests {
                 explain_on(simd, &tiles, &list, &counts, &mut ratio, &mut dots);
                 let mut sums = vec![1.0; n];
                 add_listed(simd, &tiles, ratio.len(), &list, &mut sums);
-                let mut base = Vec::new();
-                tile(row(1), TINY, &mut base);
-                dots.push(fit_strength(simd, &counts, &base, &tiles[..ratio.len()], 0.0, 2.0, 0.7, 1).0);
+                let mut base = tiled(row(1), n, 0.0);
+                flat_mut(&mut base).iter_mut().for_each(|base| *base = base.max(TINY));
+                let first = &tiles[..ratio.len()];
+                dots.push(fit_strength(simd, &counts, &base, first, 0.0, 2.0, 0.7, 1).0);
+                dots.push(gain(simd, &counts, &base, first, 0.7));
+                dots.push(loss(simd, &counts, &base, first, 0.05));
+                let mut all = vec![0.0; 5];
+                products(simd, &tiles, &ratio, &mut all);
+                assert_eq!(all, dots[..5]);
                 (flat(&ratio).to_vec(), dots, sums)
             });
             assert_eq!((&results[0], &results[1]), (&results[1], &results[2]), "{n} entries");
@@ -195,6 +261,13 @@ mod tests {
                 close(*dot, (0..n).map(|f| x[f] / field(f) * row(k)[f]).sum());
             }
             close(dots[5], (0..n).map(|f| x[f] * row(0)[f] * 0.7 / (row(1)[f] + row(0)[f] * 0.7)).sum());
+            let share = |f: usize, h: f64| row(0)[f] * h / row(1)[f];
+            let near = |ours: f64, term: &dyn Fn(usize) -> f64| {
+                let (exact, all) = ((0..n).map(|f| x[f] * term(f)).sum::<f64>(), x.iter().sum::<f64>());
+                assert!((ours - exact).abs() <= 1e-6 * all, "{n} entries: {ours} {exact}");
+            };
+            near(dots[6], &|f| libm::log1p(share(f, 0.7)));
+            near(dots[7], &|f| libm::log1p(-share(f, 0.05)));
             assert!(ratio[n..].iter().all(|ratio| *ratio == 0.0), "{n} entries");
         }
     }
