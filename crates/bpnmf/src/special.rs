@@ -98,12 +98,15 @@ pub(crate) fn exp(x: f64) -> f64 {
 /// exp digamma of positive numbers; faster where all are far from 0.
 #[inline(always)]
 pub(crate) fn exp_digammas<const N: usize>(x: &[f64; N]) -> [f64; N] {
-    let (mut out, mut far) = ([0.0; N], true);
-    for x in x {
-        far &= *x >= FAR;
-    }
-    for i in 0..N {
-        out[i] = if far { exp_digamma_series(x[i] - 0.5) } else { exp_digamma(x[i]) };
+    let mut out = [0.0; N];
+    if all_from(FAR, x) {
+        for i in 0..N {
+            out[i] = exp_digamma_series(x[i] - 0.5);
+        }
+    } else {
+        for i in 0..N {
+            out[i] = exp_digamma(x[i]);
+        }
     }
     out
 }
@@ -147,28 +150,63 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     libm::lgamma(x)
 }
 
-/// The digamma function of a positive number and the log of its gamma function, without branches.
+/// The digamma function of positive numbers and the logs of their gamma functions; faster where all are far from 0.
 #[inline(always)]
-pub(crate) fn digamma_ln_gamma(x: f64) -> (f64, f64) {
-    // Both at y = x + 8 by their asymptotic series; x (x + 1) ... (x + 7) and its logarithmic derivative lead back, the
-    // factors that add up to 2 x + 7 taken together.
+pub(crate) fn digamma_ln_gammas<const N: usize>(x: &[f64; N]) -> ([f64; N], [f64; N]) {
+    let (mut digamma, mut ln_gamma) = ([0.0; N], [0.0; N]);
+    if all_from(RATHER_FAR, x) {
+        for i in 0..N {
+            (digamma[i], ln_gamma[i]) = digamma_ln_gamma_series(x[i]);
+        }
+    } else {
+        for i in 0..N {
+            (digamma[i], ln_gamma[i]) = digamma_ln_gamma(x[i]);
+        }
+    }
+    (digamma, ln_gamma)
+}
+
+#[inline(always)]
+fn all_from<const N: usize>(least: f64, x: &[f64; N]) -> bool {
+    let mut all = true;
+    for x in x {
+        all &= *x >= least;
+    }
+    all
+}
+
+/// From here on the series of digamma and log gamma are exact by themselves.
+const RATHER_FAR: f64 = 8.0;
+
+/// The digamma function and the log of the gamma function, without branches.
+#[inline(always)]
+fn digamma_ln_gamma(x: f64) -> (f64, f64) {
+    // Both at y = x + 8; x (x + 1) ... (x + 7) and its logarithmic derivative lead back, the factors that add up to 2 x + 7
+    // taken together.
+    let far = x >= RATHER_FAR;
     let q = x * (x + 7.0);
     let (two, four) = (q * (q + 6.0), (q + 10.0) * (q + 12.0));
-    let derivative = (2.0 * q + 6.0) / two + (2.0 * q + 22.0) / four;
-    let y = x + 8.0;
+    let derivative = (2.0 * x + 7.0) * ((2.0 * q + 6.0) / two + (2.0 * q + 22.0) / four);
+    let (digamma, ln_gamma) = digamma_ln_gamma_series(if far { x } else { x + RATHER_FAR });
+    let (shift, product) = if far { (0.0, 1.0) } else { (derivative, two * four) };
+    (digamma - shift, ln_gamma - ln(product))
+}
+
+/// Both by their asymptotic series.
+#[inline(always)]
+fn digamma_ln_gamma_series(y: f64) -> (f64, f64) {
     let (log, inverse) = (ln(y), 1.0 / y);
     let z = inverse * inverse;
     let digamma_tail = z
         * (1.0 / 12.0
             - z * (1.0 / 120.0
                 - z * (1.0 / 252.0 - z * (1.0 / 240.0 - z * (1.0 / 132.0 - z * (691.0 / 32_760.0))))));
-    let digamma = log - 0.5 * inverse - digamma_tail - (2.0 * x + 7.0) * derivative;
     let tail = inverse
         * (1.0 / 12.0
             - z * (1.0 / 360.0
                 - z * (1.0 / 1260.0 - z * (1.0 / 1680.0 - z * (1.0 / 1188.0 - z * (691.0 / 360_360.0))))));
     const HALF_LN_TWO_PI: f64 = 0.918_938_533_204_672_8;
-    (digamma, (y - 0.5) * log - y + HALF_LN_TWO_PI + tail - ln(two * four))
+    (log - 0.5 * inverse - digamma_tail, (y - 0.5) * log - y + HALF_LN_TWO_PI + tail)
 }
 
 /// The digamma function of a positive number.
@@ -215,6 +253,8 @@ mod tests {
         for power in -60..120 {
             let x = libm::pow(10.0, f64::from(power) / 10.0);
             let (psi, log) = digamma_ln_gamma(x);
+            let ([one, _], [other, _]) = digamma_ln_gammas(&[x, 1.0]);
+            assert_eq!((digamma_ln_gammas(&[x]), one, other), (([psi], [log]), psi, log), "{x:e}");
             let close = |ours: f64, exact: f64| (ours - exact).abs() <= 4e-13 * (1.0 + exact.abs());
             assert!(close(psi, digamma(x)), "digamma({x}): {psi} {}", digamma(x));
             assert!(close(log, libm::lgamma(x)), "ln_gamma({x}): {log} {}", libm::lgamma(x));

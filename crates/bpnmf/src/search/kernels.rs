@@ -4,7 +4,7 @@
 //! Those that end in `_of` are for code that is compiled for the machine's instructions already.
 
 use crate::kernel::{Lanes, dispatch};
-use crate::special::{digamma_ln_gamma, exp_digammas, ln, ln_1p};
+use crate::special::{digamma_ln_gammas, exp_digammas, ln, ln_1p};
 
 /// Partial sums, one for each index modulo this.
 const PARTS: usize = 8;
@@ -275,11 +275,21 @@ fn sum_x_ln_of<V: Lanes>(x: &[f64], field: &[f64]) -> f64 {
     sum!(x in x, v in field => x * ln(v + TINY))
 }
 
-/// KL(Gamma(shape, rate) || Gamma(a, b)); `constant` is log Gamma(a) - a log b.
+/// KL(Gamma(shape, rate) || Gamma(a, b)) of several shapes; `constant` is log Gamma(a) - a log b.
 #[inline(always)]
-pub(super) fn kl_gamma(shape: f64, rate: f64, a: f64, b: f64, constant: f64) -> f64 {
-    let (digamma, ln_gamma) = digamma_ln_gamma(shape);
-    (shape - a) * digamma - ln_gamma + (constant + a * ln(rate)) + shape * (b - rate) / rate
+pub(super) fn kl_gamma<const N: usize>(
+    shape: &[f64; N],
+    rate: f64,
+    a: f64,
+    b: f64,
+    constant: f64,
+) -> [f64; N] {
+    let ((digamma, ln_gamma), constant) = (digamma_ln_gammas(shape), constant + a * ln(rate));
+    let mut out = [0.0; N];
+    for i in 0..N {
+        out[i] = (shape[i] - a) * digamma[i] - ln_gamma[i] + constant + shape[i] * (b - rate) / rate;
+    }
+    out
 }
 
 #[inline(always)]
@@ -287,9 +297,9 @@ fn kl_gammas_of<V: Lanes>(shapes: &[f64], rate: f64, a: f64, b: f64, constant: f
     let (eights, rest) = shapes.as_chunks::<PARTS>();
     let mut sums = [0.0; PARTS];
     for shape in eights {
-        add(&mut sums, &terms!(shape => kl_gamma(shape, rate, a, b, constant)));
+        add(&mut sums, &kl_gamma(shape, rate, a, b, constant));
     }
-    tree(sums) + rest.iter().map(|&shape| kl_gamma(shape, rate, a, b, constant)).sum::<f64>()
+    tree(sums) + rest.iter().map(|&shape| kl_gamma(&[shape], rate, a, b, constant)[0]).sum::<f64>()
 }
 
 /// out = the rows `at`, each times `h`: one sum a row.

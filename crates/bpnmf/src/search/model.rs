@@ -347,7 +347,7 @@ impl Model {
     /// KL of q(h).
     pub(super) fn kl_h(&self, part: &Part) -> f64 {
         let (c, d) = (self.prior.c(), self.prior.d());
-        kl_gamma(part.shape, part.rate, c, d, self.prior.constant_h())
+        kl_gamma(&[part.shape], part.rate, c, d, self.prior.constant_h())[0]
     }
 
     /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
@@ -368,7 +368,7 @@ impl Model {
         if self.unseen.is_empty() {
             return kl_gammas(self.simd, shapes, rate, a, b, constant);
         }
-        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(nu, rate, a, b, constant)).sum()
+        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(&[nu], rate, a, b, constant)[0]).sum()
     }
 
     /// Adds a component: W has the given shapes and rate; the caller says where it is on.

@@ -102,7 +102,12 @@ fn best_addition(
             continue;
         }
         let slope = products[k] / model.sum_in(column, k);
-        let bound = if slope > 1.0 { n * (ln(slope) - 1.0 + 1.0 / slope) } else { 0.0 } + log_odds[k];
+        // It is no more than half of n (slope - 1)^2 / slope, which most do not reach.
+        let roughly = 0.5 * n * (slope - 1.0) * (slope - 1.0).max(0.0) / slope;
+        let bound = match roughly + log_odds[k] > 0.0 || parts.is_empty() {
+            true if slope > 1.0 => n * (ln(slope) - 1.0 + 1.0 / slope) + log_odds[k],
+            _ => log_odds[k],
+        };
         if bound > 0.0 || parts.is_empty() {
             candidates.push((bound, k));
         }
