@@ -20,6 +20,7 @@ impl Lanes for Avx2 {
     const SIMD: Simd = Simd::Avx2;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
+    const FUSES: bool = true;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
