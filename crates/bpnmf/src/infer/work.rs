@@ -86,7 +86,11 @@ impl Work {
         let x = flat_mut(&mut self.x);
         match column {
             Column::Dense(_) if !compact => {}
-            Column::Sparse(_, values) if compact => copy(values, x),
+            Column::Sparse(_, values) if compact => {
+                for (x, &value) in x.iter_mut().zip(values) {
+                    *x = value as f32;
+                }
+            }
             Column::Dense(_) => {
                 for (x, (_, value)) in x.iter_mut().zip(column.positive()) {
                     *x = value as f32;
@@ -108,13 +112,10 @@ impl Work {
     /// needed.
     #[inline(always)]
     pub(crate) fn load_at(&mut self, counts: &Counts, t: usize, at: usize) {
-        if let Column::Dense(values) = counts.column(t)
-            && !self.compact
-            && at < self.x.len()
-        {
+        if !self.compact && !counts.is_sparse() && at < self.x.len() {
             let end = self.x.len().min(at + REBUILD);
-            let values = &values[at * LANES..values.len().min(end * LANES)];
-            copy(values, flat_mut(&mut self.x[at..end]));
+            let values = &counts.single_from(t)[at * LANES..self.entries.min(end * LANES)];
+            flat_mut(&mut self.x[at..end])[..values.len()].copy_from_slice(values);
         }
     }
 
@@ -319,13 +320,6 @@ impl<V: Lanes> Extremes<V> {
     #[inline(always)]
     fn none() -> Self {
         Self { rate: V::splat(0.0), inverse: V::splat(0.0) }
-    }
-}
-
-#[inline(always)]
-fn copy(from: &[f64], to: &mut [f32]) {
-    for (to, &from) in to.iter_mut().zip(from) {
-        *to = from as f32;
     }
 }
 

@@ -125,7 +125,7 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     let scores = tile % V::TILES * MOST_COLUMNS;
     if tile.is_multiple_of(V::TILES) {
         // The columns that come next, once.
-        let ahead = if tile == 0 { job.counts.dense_from(first + columns.len()) } else { &[] };
+        let ahead = if tile == 0 { job.counts.single_from(first + columns.len()) } else { &[] };
         score_columns::<V>(job.dictionary, tile, columns, ahead, &mut buffers.scores);
     } else if buffers.stale != 0 {
         let (mut stale, mut number) = ([0; MOST_COLUMNS], 0);
