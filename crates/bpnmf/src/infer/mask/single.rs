@@ -202,3 +202,7 @@ fn add_gain<V: Lanes, const N: usize>(work: &Work, w: &[Tile], h: f32, at: usize
     }
     N
 }
+
+#[cfg(test)]
+#[path = "single_tests.rs"]
+mod tests;
