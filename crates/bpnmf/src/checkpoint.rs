@@ -209,13 +209,13 @@ fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
         tiers,
         seconds,
     } = row;
-    let Tiers { h_free, linear, jensen, block_jensen, logarithms, exact, forced, flips } = tiers;
+    let Tiers { h_free, linear, jensen, moments, logarithms, exact, forced, flips } = tiers;
     [iteration, active, on_anywhere].into_iter().try_for_each(|number| out.length(*number))?;
     out.u64(*sites_on)?;
     [log_likelihood, log_joint, activation].into_iter().try_for_each(|number| out.f64(*number))?;
     reconstruction.iter().try_for_each(|number| out.f64(*number))?;
     out.option(*held_out)?;
-    let decided = [h_free, linear, jensen, block_jensen, logarithms, exact, forced, flips];
+    let decided = [h_free, linear, jensen, moments, logarithms, exact, forced, flips];
     decided.into_iter().try_for_each(|number| out.u64(*number))?;
     out.f64(*seconds)
 }
@@ -242,7 +242,7 @@ fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
             h_free: from.u64()?,
             linear: from.u64()?,
             jensen: from.u64()?,
-            block_jensen: from.u64()?,
+            moments: from.u64()?,
             logarithms: from.u64()?,
             exact: from.u64()?,
             forced: from.u64()?,

@@ -49,7 +49,7 @@ fn the_trace_has_a_row_an_iteration_and_shares_that_add_up() {
     assert_eq!(
         lines.next().unwrap(),
         "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
-         h_free,linear,jensen,block_jensen,logarithms,exact,forced,flips,seconds,\
+         h_free,linear,jensen,moments,logarithms,exact,forced,flips,seconds,\
          chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4,coarsening"
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();

@@ -180,7 +180,8 @@ impl<P: Proposal> LocalStep<'_, P> {
         }
         let Sweep { counts, dictionary, key, .. } = self.sweep;
         let task = Task { counts, dictionary, allocation: self.allocation, key, iteration: self.iteration };
-        share(workers.simd, task, from, on, values, done, shares, &mut scratch.allocate);
+        let works = scratch.sweep.columns();
+        share(workers.simd, task, from, works, on, values, done, shares, &mut scratch.allocate);
         for column in done {
             // The whole group's tiers go with its first column.
             column.tiers = core::mem::take(&mut tiers);

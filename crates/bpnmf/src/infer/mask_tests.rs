@@ -167,6 +167,7 @@ fn squeezed_sweep_equals_plain_sweep_bit_for_bit() {
         tiers.add(&check_both(&Case { missing: 0.3, ..TAME }, seed + 50, 3));
         tiers.add(&check_both(&Case { missing: 0.3, zeros: 0.9, scale: 0.3, ..TAME }, seed + 60, 3));
         tiers.add(&check_both(&Case { scale: 30.0, logit: 10.0, ..TAME }, seed + 30, 3));
+        tiers.add(&check_both(&Case { features: 300, observations: 20, ..TAME }, seed + 70, 2));
     }
     // The test means something only if every tier had its turn.
     println!("{tiers:?}");
@@ -174,7 +175,7 @@ fn squeezed_sweep_equals_plain_sweep_bit_for_bit() {
         tiers.h_free,
         tiers.linear,
         tiers.jensen,
-        tiers.block_jensen,
+        tiers.moments,
         tiers.logarithms,
         tiers.exact,
         tiers.forced,

@@ -37,11 +37,10 @@ pub(crate) struct Work {
     /// The counts, and the rate; 1 / rate and count / rate where there are counts, zero elsewhere.
     pub(crate) x: Vec<Tile>,
     rate: Vec<Tile>,
+    /// Whether the rate is the sum over the components that are on in their order, every product fused.
+    in_order: bool,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
-    /// Counts of the entries 0, 16, 32 ..., of 1, 17, ..., and so on, and 1 over them (0 for 0); see [`Self::total_blocks`].
-    pub(crate) block_totals: [f32; LANES],
-    pub(crate) block_inverses: [f32; LANES],
     /// The largest rate and the largest inverse of one so far, while the rate is built.
     largest: [Tile; 2],
     /// A bound of the relative error of `rate`.
@@ -87,7 +86,11 @@ impl Work {
         let x = flat_mut(&mut self.x);
         match column {
             Column::Dense(_) if !compact => {}
-            Column::Sparse(_, values) if compact => copy(values, x),
+            Column::Sparse(_, values) if compact => {
+                for (x, &value) in x.iter_mut().zip(values) {
+                    *x = value as f32;
+                }
+            }
             Column::Dense(_) => {
                 for (x, (_, value)) in x.iter_mut().zip(column.positive()) {
                     *x = value as f32;
@@ -109,25 +112,11 @@ impl Work {
     /// needed.
     #[inline(always)]
     pub(crate) fn load_at(&mut self, counts: &Counts, t: usize, at: usize) {
-        if let Column::Dense(values) = counts.column(t)
-            && !self.compact
-            && at < self.x.len()
-        {
+        if !self.compact && !counts.is_sparse() && at < self.x.len() {
             let end = self.x.len().min(at + REBUILD);
-            let values = &values[at * LANES..values.len().min(end * LANES)];
-            copy(values, flat_mut(&mut self.x[at..end]));
+            let values = &counts.single_from(t)[at * LANES..self.entries.min(end * LANES)];
+            flat_mut(&mut self.x[at..end])[..values.len()].copy_from_slice(values);
         }
-    }
-
-    /// Adds up the counts of every block.
-    #[inline(always)]
-    pub(crate) fn total_blocks<V: Lanes>(&mut self) {
-        let mut blocks = V::splat(0.0);
-        for x in &self.x {
-            blocks = blocks.add(V::load(&x.0));
-        }
-        blocks.store(&mut self.block_totals);
-        V::splat(1.0).div(blocks).where_positive(blocks).store(&mut self.block_inverses);
     }
 
     /// W_.k at the entries: the dictionary's own row, or gathered into `buffer`.
@@ -212,7 +201,14 @@ impl Work {
         let [rate, inverse] = &self.largest;
         let extremes = Extremes { rate: V::load(&rate.0), inverse: V::load(&inverse.0) };
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
+        self.in_order = V::FUSES && !self.compact;
         self.settle(&extremes);
+    }
+
+    /// The rate, if it was added up as it is for what is kept: in the order of the components, every product fused.
+    #[inline(always)]
+    pub(crate) fn kept_rate(&self) -> Option<&[Tile]> {
+        self.in_order.then_some(&self.rate)
     }
 
     /// Builds `N` tiles of the rate from tile `at` on.
@@ -283,6 +279,7 @@ impl Work {
             let inverse = self.follow(at, V::load(&w.0).mul_add(step, before), &mut extremes);
             shrinkage = shrinkage.max(before.mul(inverse));
         }
+        self.in_order = false;
         self.active = if on { self.active + 1 } else { self.active - 1 };
         self.rate_error = (self.rate_error + ROUNDING) * 1.0001 * shrinkage.largest() + ROUNDING;
         // Asked this way round so that NaN, too, means to build anew.
@@ -292,6 +289,18 @@ impl Work {
         } else {
             self.settle(&extremes);
         }
+    }
+
+    /// All columns, without rates.
+    #[cfg(test)]
+    pub(crate) fn all_of(counts: &Counts, compact: bool) -> Vec<Self> {
+        let column = |t: usize| {
+            let mut work = Self::default();
+            work.load(counts, t, compact);
+            (0..work.x.len()).step_by(REBUILD).for_each(|at| work.load_at(counts, t, at));
+            work
+        };
+        (0..counts.observations()).map(column).collect()
     }
 
     /// Whether the column has counts and at most one component to explain them.
@@ -311,13 +320,6 @@ impl<V: Lanes> Extremes<V> {
     #[inline(always)]
     fn none() -> Self {
         Self { rate: V::splat(0.0), inverse: V::splat(0.0) }
-    }
-}
-
-#[inline(always)]
-fn copy(from: &[f64], to: &mut [f32]) {
-    for (to, &from) in to.iter_mut().zip(from) {
-        *to = from as f32;
     }
 }
 

@@ -46,8 +46,6 @@ pub(crate) trait Doubles: Lanes {
     type Eight: Eight;
     /// The sixteen lanes as doubles.
     fn widened(of: Self) -> [Self::Eight; 2];
-    /// Sixteen doubles, each as the nearest f32.
-    fn narrowed(of: [Self::Eight; 2]) -> Self;
 }
 
 /// The sum in a fixed tree.
@@ -119,14 +117,6 @@ impl Doubles for Plain {
         }
         out
     }
-    #[inline(always)]
-    fn narrowed(of: [PlainEight; 2]) -> Self {
-        let mut out = [0.0; LANES];
-        for i in 0..LANES {
-            out[i] = of[i / EIGHT].0[i % EIGHT] as f32;
-        }
-        Self::load(&out)
-    }
 }
 
 /// Eight doubles in one 512-bit register.
@@ -167,13 +157,6 @@ impl Doubles for Avx512 {
             let (low, high) =
                 (_mm512_castps512_ps256(of.register()), _mm512_extractf32x8_ps::<1>(of.register()));
             [WideEight(_mm512_cvtps_pd(low)), WideEight(_mm512_cvtps_pd(high))]
-        }
-    }
-    #[inline(always)]
-    fn narrowed(of: [WideEight; 2]) -> Self {
-        unsafe {
-            let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(of[0].0));
-            Self::from_register(_mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(of[1].0)))
         }
     }
 }
@@ -220,13 +203,5 @@ impl Doubles for Avx2 {
             out[i / 2].0[i % 2] = unsafe { _mm256_cvtps_pd(_mm_loadu_ps(lanes.as_ptr().add(4 * i))) };
         }
         out
-    }
-    #[inline(always)]
-    fn narrowed(of: [HalfEight; 2]) -> Self {
-        let mut out = [0.0; LANES];
-        for i in 0..4 {
-            unsafe { _mm_storeu_ps(out.as_mut_ptr().add(4 * i), _mm256_cvtpd_ps(of[i / 2].0[i % 2])) }
-        }
-        Self::load(&out)
     }
 }

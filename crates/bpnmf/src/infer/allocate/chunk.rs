@@ -6,7 +6,7 @@
 
 use super::sums::TOGETHER;
 use crate::infer::dictionary::Dictionary;
-use crate::kernel::doubles::{Doubles, Eight};
+use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Tile};
 use crate::special::ln;
 
@@ -64,9 +64,12 @@ pub(super) struct Entries<'a, W> {
     pub(super) parts: &'a [(usize, f32)],
     /// `w(i, k)` is W of the i-th part, which is component k, padded to tiles.
     pub(super) w: W,
-    /// The counts, and their sum.
+    /// The counts, and their sum; the counts in single precision, padded to tiles.
     pub(super) x: &'a [f64],
     pub(super) total: f64,
+    pub(super) single: &'a [Tile],
+    /// The rate, if it is known.
+    pub(super) rate: Option<&'a [Tile]>,
     /// The features of the entries, or none if they are all features in their order.
     pub(super) rows: &'a [u32],
     /// X / Xhat, padded to whole tiles, and the entries that are not in there.
@@ -99,39 +102,27 @@ pub(super) fn share_chunk<'w, V: Doubles, const N: usize>(
     at: usize,
     expected: bool,
 ) {
-    let mut rate = [V::splat(0.0); N];
-    for (i, &(k, h)) in column.parts.iter().enumerate() {
-        let (w, h) = (tiles_of::<N>((column.w)(i, k), at), V::splat(h));
-        for n in 0..N {
-            rate[n] = V::load(&w[n].0).fused(h, rate[n]);
-        }
-    }
-    let mut x = counts_of::<V, N>(column.x, at);
-    let (mut log, mut inverse) = (rate, rate);
+    let rate = rates_of::<V, N>(column, at);
+    let x = tiles_of::<N>(column.single, at);
+    let (mut ratio, mut logs) = (rate, V::load(&column.logs.0));
     let (mut most, mut most_inverse) = (V::splat(0.0), V::splat(0.0));
     for n in 0..N {
+        let (x, (log, inverse)) = (V::load(&x[n].0), ln_and_inverse(rate[n]));
         most = most.max(rate[n]);
-        // Where nothing is on the rate is 0 and so is the count: any number will do whose logarithm and inverse are finite.
-        let rate = rate[n].max(V::splat(f32::MIN_POSITIVE)).min(V::splat(1e38));
-        (log[n], inverse[n]) = rate.ln_and_inverse();
-        most_inverse = most_inverse.max(inverse[n].where_positive(x[n]));
+        most_inverse = most_inverse.max(inverse.where_positive(x));
+        logs = x.fused(log, logs);
+        ratio[n] = x.mul(inverse);
     }
     let least = least_near(column.total);
     if (most.gt(V::splat(NEAR[1])) | most_inverse.gt(V::splat(1.0 / least))) != 0 {
-        take_out_far::<V, N>(dictionary, column, at, &mut x);
+        (ratio, logs) = without_far::<V, N>(dictionary, column, at, rate);
     }
-    let mut sum = V::load(&column.logs.0);
-    for n in 0..N {
-        sum = x[n].fused(log[n], sum);
-    }
-    sum.store(&mut column.logs.0);
+    logs.store(&mut column.logs.0);
     if !expected {
         return;
     }
-    let mut ratio = x;
     let ratios = &mut column.ratio[at..at + N];
     for n in 0..N {
-        ratio[n] = x[n].mul(inverse[n]);
         ratio[n].store(&mut ratios[n].0);
     }
     for (i, (sums, &(k, _))) in column.sums.iter_mut().zip(column.parts).enumerate() {
@@ -149,39 +140,49 @@ fn tiles_of<const N: usize>(tiles: &[Tile], at: usize) -> &[Tile; N] {
     tiles[at..].first_chunk().expect("padded to tiles")
 }
 
-/// `N` tiles of counts from tile `at` on, in single precision; 0 behind the last one.
+/// `N` tiles of the rate from tile `at` on.
 #[inline(always)]
-fn counts_of<V: Doubles, const N: usize>(x: &[f64], at: usize) -> [V; N] {
-    let x = &x[at * LANES..];
-    let mut padded = [[0.0; LANES]; N];
-    let x: &[[f64; LANES]; N] = match x.as_chunks::<LANES>().0.first_chunk() {
-        Some(whole) => whole,
-        None => {
-            padded.as_flattened_mut()[..x.len()].copy_from_slice(x);
-            &padded
+fn rates_of<'w, V: Doubles, const N: usize>(
+    column: &Entries<'_, impl Fn(usize, usize) -> &'w [Tile]>,
+    at: usize,
+) -> [V; N] {
+    let mut rate = [V::splat(0.0); N];
+    if let Some(known) = column.rate {
+        let known = tiles_of::<N>(known, at);
+        for n in 0..N {
+            rate[n] = V::load(&known[n].0);
         }
-    };
-    let mut out = [V::splat(0.0); N];
-    for n in 0..N {
-        let (halves, _) = x[n].as_chunks();
-        out[n] = V::narrowed([V::Eight::load(&halves[0]), V::Eight::load(&halves[1])]);
+        return rate;
     }
-    out
+    for (i, &(k, h)) in column.parts.iter().enumerate() {
+        let (w, h) = (tiles_of::<N>((column.w)(i, k), at), V::splat(h));
+        for n in 0..N {
+            rate[n] = V::load(&w[n].0).fused(h, rate[n]);
+        }
+    }
+    rate
 }
 
-/// Takes out the entries whose rate is too large or too small for single precision: their counts in `x` are then 0.
+/// Where nothing is on the rate is 0 and so is the count: any number will do whose logarithm and inverse are finite.
+#[inline(always)]
+fn ln_and_inverse<V: Doubles>(rate: V) -> (V, V) {
+    rate.max(V::splat(f32::MIN_POSITIVE)).min(V::splat(1e38)).ln_and_inverse()
+}
+
+/// x / rate and the sum of x log(rate) for `N` tiles without the entries whose rate is too large or too small for single
+/// precision: these are listed.
 #[cold]
 #[inline(never)]
-fn take_out_far<V: Doubles, const N: usize>(
+fn without_far<V: Doubles, const N: usize>(
     dictionary: &Dictionary,
     column: &mut Entries<'_, impl Sized>,
     at: usize,
-    x: &mut [V; N],
-) {
+    rate: [V; N],
+) -> ([V; N], V) {
     let least = f64::from(least_near(column.total));
+    let (mut ratio, mut logs) = (rate, V::load(&column.logs.0));
     for n in 0..N {
-        let mut left = Tile::ZERO;
-        x[n].store(&mut left.0);
+        let mut left = column.single[at + n];
         for (lane, left) in left.0.iter_mut().enumerate().filter(|(_, x)| **x > 0.0) {
             let entry = (at + n) * LANES + lane;
             let f = column.rows.get(entry).map_or(entry, |&f| f as usize);
@@ -193,6 +194,9 @@ fn take_out_far<V: Doubles, const N: usize>(
                 column.far.push(Far { f, ratio: x / rate, ln: x * ln(rate) });
             }
         }
-        x[n] = V::load(&left.0);
+        let (x, (log, inverse)) = (V::load(&left.0), ln_and_inverse(rate[n]));
+        logs = x.fused(log, logs);
+        ratio[n] = x.mul(inverse);
     }
+    (ratio, logs)
 }

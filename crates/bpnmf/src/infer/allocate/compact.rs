@@ -3,6 +3,7 @@
 use super::chunk::{Entries, for_each_chunk, is_full, share_chunk};
 use super::{Allocated, Allocation, Task};
 use crate::infer::dictionary::Dictionary;
+use crate::infer::work::Work;
 use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Tile, dispatch, flat_mut};
 
@@ -16,7 +17,7 @@ pub(super) struct Scratch {
 
 dispatch! {
     pub(super) fn share [] (
-        task: Task<'_>, first: usize, out: &mut [Allocated], shares: &mut [f64], scratch: &mut Scratch,
+        task: Task<'_>, first: usize, works: &[Work], out: &mut [Allocated], shares: &mut [f64], scratch: &mut Scratch,
     ) = share_columns
 }
 
@@ -24,13 +25,14 @@ dispatch! {
 fn share_columns<V: Doubles>(
     task: Task<'_>,
     first: usize,
+    works: &[Work],
     out: &mut [Allocated],
     shares: &mut [f64],
     scratch: &mut Scratch,
 ) {
     let components = task.dictionary.components();
     for (c, (column, shares)) in out.iter_mut().zip(shares.chunks_exact_mut(components)).enumerate() {
-        share_column::<V>(task, first + c, column, shares, scratch);
+        share_column::<V>(task, first + c, &works[c], column, shares, scratch);
     }
 }
 
@@ -50,6 +52,7 @@ fn gather(dictionary: &Dictionary, column: &Allocated, tiles: usize, gathered: &
 fn share_column<V: Doubles>(
     task: Task<'_>,
     t: usize,
+    work: &Work,
     column: &mut Allocated,
     shares: &mut [f64],
     scratch: &mut Scratch,
@@ -66,7 +69,8 @@ fn share_column<V: Doubles>(
         let Allocated { parts, rows, x, ratio, far, .. } = &mut *column;
         let w = |i, _| &gathered[i * tiles..][..tiles];
         let total = task.counts.column_totals()[t];
-        let mut entries = Entries { parts, w, x, total, rows, ratio, far, sums, logs: &mut logs };
+        let (single, rate) = (&work.x[..], None);
+        let mut entries = Entries { parts, w, x, total, single, rate, rows, ratio, far, sums, logs: &mut logs };
         share_chunk::<V, N>(task.dictionary, &mut entries, at, expected);
         if is_full(at, at + N, tiles) {
             column.merge::<V>(sums, &mut logs, shares);

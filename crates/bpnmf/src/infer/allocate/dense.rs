@@ -3,6 +3,7 @@
 
 use super::chunk::{Entries, for_each_chunk, is_full, share_chunk};
 use super::{Allocated, Allocation, Task, entries};
+use crate::infer::work::Work;
 use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Tile, dispatch};
 
@@ -15,7 +16,7 @@ pub(super) struct Scratch {
 
 dispatch! {
     pub(super) fn share [] (
-        task: Task<'_>, first: usize, out: &mut [Allocated], shares: &mut [f64], scratch: &mut Scratch,
+        task: Task<'_>, first: usize, works: &[Work], out: &mut [Allocated], shares: &mut [f64], scratch: &mut Scratch,
     ) = share_columns
 }
 
@@ -23,6 +24,7 @@ dispatch! {
 fn share_columns<V: Doubles>(
     task: Task<'_>,
     first: usize,
+    works: &[Work],
     out: &mut [Allocated],
     shares: &mut [f64],
     scratch: &mut Scratch,
@@ -38,7 +40,7 @@ fn share_columns<V: Doubles>(
     }
     let tiles = task.counts.features().div_ceil(LANES);
     for_each_chunk!(tiles, at, N => {
-        share_tiles::<V, N>(task, first, at, out, scratch);
+        share_tiles::<V, N>(task, first, works, at, out, scratch);
         if is_full(at, at + N, tiles) {
             let mut sums = &mut scratch.sums[..];
             let columns = out.iter_mut().zip(&mut scratch.logs);
@@ -57,6 +59,7 @@ fn share_columns<V: Doubles>(
 fn share_tiles<V: Doubles, const N: usize>(
     task: Task<'_>,
     first: usize,
+    works: &[Work],
     at: usize,
     out: &mut [Allocated],
     scratch: &mut Scratch,
@@ -70,6 +73,8 @@ fn share_tiles<V: Doubles, const N: usize>(
             w: |_, k| task.dictionary.row_tiles(k),
             x: entries(task.counts, t, x),
             total: task.counts.column_totals()[t],
+            single: &works[c].x,
+            rate: works[c].kept_rate(),
             rows,
             ratio,
             far,

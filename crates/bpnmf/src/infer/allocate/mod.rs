@@ -13,6 +13,7 @@ mod sums;
 use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use super::mask::{Tiers, compact};
+use super::work::Work;
 use crate::counts::{Column, Counts};
 use crate::kernel::doubles::{Doubles, Eight, Line, sum_of, total_of};
 use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
@@ -70,11 +71,12 @@ pub(crate) struct Task<'a> {
 }
 
 /// The columns from `first` on: their rates anew, their log-likelihoods, and the counts of every component that is on,
-/// expected or drawn, to `shares`, K a column.
+/// expected or drawn, to `shares`, K a column. `works` has been left by a sweep over these columns.
 pub(crate) fn share(
     simd: Simd,
     task: Task<'_>,
     first: usize,
+    works: &[Work],
     on: &[u16],
     values: &[Tile],
     out: &mut [Allocated],
@@ -89,9 +91,9 @@ pub(crate) fn share(
     }
     ln_activations(simd, on, values, out);
     if compact(task.counts) {
-        compact::share(simd, task, first, out, shares, &mut scratch.compact);
+        compact::share(simd, task, first, works, out, shares, &mut scratch.compact);
     } else {
-        dense::share(simd, task, first, out, shares, &mut scratch.dense);
+        dense::share(simd, task, first, works, out, shares, &mut scratch.dense);
     }
     for (c, column) in out.iter_mut().enumerate() {
         // What is expected where nothing was observed says nothing.

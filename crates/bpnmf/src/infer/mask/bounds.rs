@@ -1,7 +1,7 @@
 //! The tiers: bounds on the gain of a site, cheapest first. None of them changes anything but [`Sites`]. Here are those
 //! that look at all sites of a tile; see `single` for the others.
 
-use super::single::{block_jensen, logarithms};
+use super::single::{logarithms, moments};
 use super::{MOST_COLUMNS, Proposal, Sweep};
 use crate::infer::work::Work;
 use crate::kernel::{ABOVE_ERROR, LANES, LN_ERROR, Lanes, Tile, each};
@@ -31,9 +31,10 @@ pub(super) struct Sites {
     /// h, negative where the site is on. With parts w h / rate of that sign, s = sum x log(1 + part) is the gain of a
     /// site that is off, and minus the gain of one that is on.
     pub(super) signed_h: [Tile; MOST_COLUMNS],
-    /// A site stays as it is if s, or an upper bound of it, is at most this; the second allows for [`JENSEN_ERROR`].
+    /// A site stays as it is if s, or an upper bound of it, is at most the first, and changes if s, or a lower bound
+    /// of it, is above the second. They lie on both sides of the threshold, as far off as single precision may have lost.
     pub(super) stay: [Tile; MOST_COLUMNS],
-    pub(super) stay_jensen: [Tile; MOST_COLUMNS],
+    pub(super) change: [Tile; MOST_COLUMNS],
     /// Lanes that are off and whose h has been drawn.
     pub(super) drawn: [u16; MOST_COLUMNS],
     /// Lanes after the last one that changed.
@@ -57,7 +58,7 @@ pub(super) const TIERS: usize = 5;
 pub(super) const H_FREE: usize = 0;
 pub(super) const LINEAR: usize = 1;
 pub(super) const JENSEN: usize = 2;
-pub(super) const BLOCK_JENSEN: usize = 3;
+pub(super) const MOMENTS: usize = 3;
 pub(super) const LOGARITHMS: usize = 4;
 
 impl Default for Sites {
@@ -66,7 +67,7 @@ impl Default for Sites {
             logit: [Tile::ZERO; MOST_COLUMNS],
             signed_h: [Tile::ZERO; MOST_COLUMNS],
             stay: [Tile::ZERO; MOST_COLUMNS],
-            stay_jensen: [Tile::ZERO; MOST_COLUMNS],
+            change: [Tile::ZERO; MOST_COLUMNS],
             drawn: [0; MOST_COLUMNS],
             rest: [0; MOST_COLUMNS],
             open: [0; MOST_COLUMNS],
@@ -170,8 +171,6 @@ pub(super) struct Place<'a, 'b, P> {
     pub(super) words: &'a [[[u32; LANES]; 4]],
     pub(super) scores: &'a [Tile],
     pub(super) on: &'a [u16],
-    /// Whether Jensen over blocks is worth its time: see [`MOST_BLOCK_TILES`].
-    pub(super) blocks: bool,
 }
 
 /// All tiers but the exact rule.
@@ -198,6 +197,9 @@ pub(super) fn bound_columns<P: Proposal, V: Lanes>(
         sum: V::load(&job.dictionary.sum_tile(tile).0),
         off: V::load(&job.odds.off[tile].0),
         on: V::load(&job.odds.on[tile].0),
+        margin: V::load(&job.odds.off[tile].0)
+            .abs()
+            .mul_add(V::splat(2.1 * ROUNDING), V::splat(2.1 * MARGIN)),
     };
     (sites.open, sites.listed) = ([0; MOST_COLUMNS], 0);
     let mut rest = bits(left);
@@ -207,9 +209,7 @@ pub(super) fn bound_columns<P: Proposal, V: Lanes>(
             None => with_h::<P, V, 1>(&place, &tiled, [c], values, sites),
         }
     }
-    if place.blocks {
-        block_jensen::<V>(job.dictionary, tile, columns, sites, gathered);
-    }
+    moments::<P, V>(job, tile, columns, place.scores, sites, gathered);
     logarithms::<P, V>(job, tile, columns, sites, gathered);
 }
 
@@ -220,6 +220,8 @@ struct Tiled<V> {
     sum: V,
     off: V,
     on: V,
+    /// Of logit(pi) and logit(u), from both sides of the threshold.
+    margin: V,
 }
 
 /// Column and lane of a listed site.
@@ -287,7 +289,11 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
         Some([sum, _]) => V::load(&sum.0),
         None => tiled.sum,
     });
-    let stay: [V; N] = each!(V, N, n => odds[n].add(less(h[n].mul(sum[n]), ROUNDING)));
+    let expected: [V; N] = each!(V, N, n => h[n].mul(sum[n]));
+    let stay: [V; N] = each!(V, N, n => odds[n].add(less(expected[n], ROUNDING)));
+    // Both margins, and a little more.
+    let twice = V::splat(2.1 * ROUNDING);
+    let change: [V; N] = each!(V, N, n => expected[n].abs().mul_add(twice, stay[n].add(tiled.margin)));
     let stay_jensen: [V; N] = each!(V, N, n => less(stay[n], JENSEN_ERROR));
     let linear: [V; N] =
         each!(V, N, n => more(h[n].mul(V::load(&place.scores[columns[n]].0)), works[n].error));
@@ -297,7 +303,7 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
         let c = columns[n];
         h[n].store(&mut sites.signed_h[c].0);
         stay[n].store(&mut sites.stay[c].0);
-        stay_jensen[n].store(&mut sites.stay_jensen[c].0);
+        change[n].store(&mut sites.change[c].0);
         let lanes = sites.undecided(c) & tame(works[n], logit[n]);
         let stays_linear = linear[n].le(stay[n]) & lanes;
         let gain = V::splat(works[n].total).mul(log[n]);
@@ -310,7 +316,7 @@ fn with_h<P: Proposal, V: Lanes, const N: usize>(
 
 /// log(1 + share) or more, with the digits it should have: see [`SHARE`]. NaN stays NaN.
 #[inline(always)]
-pub(super) fn ln_of_share<V: Lanes, const N: usize>(shares: [V; N]) -> [V; N] {
+fn ln_of_share<V: Lanes, const N: usize>(shares: [V; N]) -> [V; N] {
     V::ln_1p_above::<N>(each!(V, N, n => V::splat(-SHARE).max(shares[n])))
 }
 

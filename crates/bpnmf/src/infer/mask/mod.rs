@@ -5,9 +5,9 @@
 //! logarithms. A bound decides only beyond a margin for its rounding, so every decision is the one the exact
 //! double-precision rule makes ([`sweep_plainly`] is that rule and nothing else).
 //!
-//! Let R = x / rate (current) and e = h sum R w, N = sum x. While the site is off, G <= sum of Jensen bounds over
-//! blocks of features <= N log(1 + e/N) <= e; while it is on the mirrored bounds hold from below: each bound
-//! confirms the status quo. Without h: G - h sum(w) <= N (log r - 1 + 1/r), r = sum R w / sum w > 1, or 0.
+//! Let R = x / rate (current) and e = h sum R w, N = sum x. While the site is off, G <= N log(1 + e/N) <= e; while it is
+//! on the mirrored bounds hold from below: each bound confirms the status quo. With the variance of w h / rate over
+//! features there are bounds from both sides, which decide changes, too. Without h: G - h sum(w) <= N (log r - 1 + 1/r), r = sum R w / sum w > 1, or 0.
 
 mod bounds;
 mod score;
@@ -105,8 +105,8 @@ pub struct Tiers {
     pub linear: u64,
     /// By Jensen's inequality over all features.
     pub jensen: u64,
-    /// By Jensen's inequality over sixteen blocks of features.
-    pub block_jensen: u64,
+    /// By Jensen's inequality and the variance over features.
+    pub moments: u64,
     /// By single-precision logarithms with a margin.
     pub logarithms: u64,
     /// By double-precision logarithms.
@@ -120,20 +120,14 @@ pub struct Tiers {
 impl Tiers {
     /// All sites visited.
     pub fn sites(&self) -> u64 {
-        self.h_free
-            + self.linear
-            + self.jensen
-            + self.block_jensen
-            + self.logarithms
-            + self.exact
-            + self.forced
+        self.h_free + self.linear + self.jensen + self.moments + self.logarithms + self.exact + self.forced
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
         self.h_free += other.h_free;
         self.linear += other.linear;
         self.jensen += other.jensen;
-        self.block_jensen += other.block_jensen;
+        self.moments += other.moments;
         self.logarithms += other.logarithms;
         self.exact += other.exact;
         self.forced += other.forced;

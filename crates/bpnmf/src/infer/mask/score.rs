@@ -25,7 +25,7 @@ pub(super) fn score_columns<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
     columns: &[Work],
-    ahead: &[f64],
+    ahead: &[f32],
     scores: &mut [Tile],
 ) {
     let mut all = [0; MOST_COLUMNS];
@@ -80,7 +80,7 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     tiles: [&[Tile]; TILES],
     columns: &[Work],
     which: &[usize],
-    ahead: &[f64],
+    ahead: &[f32],
     scores: &mut [Tile],
 ) {
     let features = tiles[0].len();
@@ -97,7 +97,7 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     }
     let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
     for f in 0..features {
-        // A line, which is eight counts: in all as many as eight columns have.
+        // Half a line, which is eight counts: in all as many as eight columns have.
         prefetch_early(ahead, f * EIGHT);
         // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read. Slices
         // would be checked for every single product.

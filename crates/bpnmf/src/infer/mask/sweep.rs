@@ -2,7 +2,6 @@
 
 use super::bounds::{self, Place, Sites, bits, bound_columns};
 use super::score::{MOST_TILES, score_columns, score_lanes, score_tile};
-use super::single::MOST_BLOCK_TILES;
 use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
 use crate::infer::activations::ActiveColumn;
 use crate::infer::dictionary::Dictionary;
@@ -14,13 +13,24 @@ use crate::random::{Site, philox};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
     columns: Vec<Work>,
+    buffers: Buffers,
+}
+
+impl Scratch {
+    /// The columns of the last sweep as they were left, if they were not more than [`MOST_COLUMNS`].
+    pub(crate) fn columns(&self) -> &[Work] {
+        &self.columns
+    }
+}
+
+/// What columns that are swept side by side share.
+#[derive(Debug, Clone, Default)]
+struct Buffers {
     words: Vec<[[u32; LANES]; 4]>,
     gathered: Vec<Tile>,
     /// Scores of the tiles at hand, [`MOST_COLUMNS`] for each.
     scores: Vec<Tile>,
     sites: Sites,
-    /// Whether the columns are short enough for Jensen over blocks.
-    blocks: bool,
     /// Bit c is set when column c has changed since its scores were computed.
     stale: u32,
     /// Rates in double precision for the exact rule.
@@ -44,16 +54,18 @@ fn sweep_columns<P: Proposal, V: Lanes>(
 ) -> Tiers {
     let tiles = job.dictionary.components().div_ceil(LANES);
     let side_by_side = columns_side_by_side(job.counts);
-    scratch.columns.resize_with(MOST_COLUMNS, Work::default);
-    scratch.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
-    scratch.scores.resize(MOST_TILES * MOST_COLUMNS, Tile::ZERO);
+    let Scratch { columns, buffers } = scratch;
+    columns.resize_with(MOST_COLUMNS, Work::default);
+    buffers.words.resize(MOST_COLUMNS, [[0; LANES]; 4]);
+    buffers.scores.resize(MOST_TILES * MOST_COLUMNS, Tile::ZERO);
     let mut tiers = Tiers::default();
     let groups = on.chunks_mut(side_by_side * tiles).zip(values.chunks_mut(side_by_side * tiles));
     for (group, (on, values)) in groups.enumerate() {
         let first = from + group * side_by_side;
-        take_up::<P, V>(job, first, on, values, scratch);
+        let columns = &mut columns[group * side_by_side % MOST_COLUMNS..][..on.len() / tiles];
+        take_up::<P, V>(job, first, on, values, columns);
         for tile in 0..tiles {
-            sweep_tile::<P, V>(job, first, tile, on, values, scratch, &mut tiers);
+            sweep_tile::<P, V>(job, first, tile, on, values, columns, buffers, &mut tiers);
         }
     }
     tiers
@@ -66,32 +78,27 @@ fn take_up<P: Proposal, V: Lanes>(
     first: usize,
     on: &[u16],
     values: &[Tile],
-    scratch: &mut Scratch,
+    columns: &mut [Work],
 ) {
     let tiles = job.dictionary.components().div_ceil(LANES);
     let compact = compact(job.counts);
     let mut most = 0;
-    let columns = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
-    for (c, ((on, column), work)) in columns.zip(&mut scratch.columns).enumerate() {
+    let sites = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
+    for (c, ((on, column), work)) in sites.zip(&mut *columns).enumerate() {
         // All of H will be read sooner or later.
         (0..tiles).for_each(|tile| prefetch(values, (c + 1) * tiles + tile));
         work.load(job.counts, first + c, compact);
         work.start_rebuild(ActiveColumn { on, values: flat(column) });
         most = most.max(work.x.len());
     }
-    let columns = &mut scratch.columns[..on.len() / tiles];
     for at in (0..most).step_by(REBUILD) {
         for (c, work) in columns.iter_mut().enumerate() {
             work.load_at(job.counts, first + c, at);
             work.rebuild_at::<V>(job.dictionary, at);
         }
     }
-    scratch.blocks = most <= MOST_BLOCK_TILES;
     for work in columns {
         work.finish_rebuild::<V>();
-        if scratch.blocks {
-            work.total_blocks::<V>();
-        }
     }
 }
 
@@ -103,14 +110,14 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     tile: usize,
     on: &mut [u16],
     values: &mut [Tile],
-    scratch: &mut Scratch,
+    columns: &mut [Work],
+    buffers: &mut Buffers,
     tiers: &mut Tiers,
 ) {
     let components = job.dictionary.components();
     let tiles = components.div_ceil(LANES);
-    let columns = on.len() / tiles;
     if tile.is_multiple_of(4) {
-        for (c, words) in scratch.words[..columns].iter_mut().enumerate() {
+        for (c, words) in buffers.words[..columns.len()].iter_mut().enumerate() {
             let counter = [Site::Mask as u32, job.number, (first + c) as u32];
             philox::lanes(counter, (tile / 4 * LANES) as u32, job.key.words(), words);
         }
@@ -118,51 +125,50 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     let scores = tile % V::TILES * MOST_COLUMNS;
     if tile.is_multiple_of(V::TILES) {
         // The columns that come next, once.
-        let ahead = if tile == 0 { job.counts.dense_from(first + columns) } else { &[] };
-        score_columns::<V>(job.dictionary, tile, &scratch.columns[..columns], ahead, &mut scratch.scores);
-    } else if scratch.stale != 0 {
+        let ahead = if tile == 0 { job.counts.single_from(first + columns.len()) } else { &[] };
+        score_columns::<V>(job.dictionary, tile, columns, ahead, &mut buffers.scores);
+    } else if buffers.stale != 0 {
         let (mut stale, mut number) = ([0; MOST_COLUMNS], 0);
-        for c in bits(scratch.stale) {
+        for c in bits(buffers.stale) {
             stale[number] = c;
             number += 1;
         }
-        let of_tile = &mut scratch.scores[scores..];
-        score_tile::<V>(job.dictionary, tile, &scratch.columns, &stale[..number], of_tile);
+        let of_tile = &mut buffers.scores[scores..];
+        score_tile::<V>(job.dictionary, tile, columns, &stale[..number], of_tile);
     }
-    scratch.stale = 0;
+    buffers.stale = 0;
     if job.counts.has_missing() {
-        for (c, work) in scratch.columns[..columns].iter_mut().enumerate() {
+        for (c, work) in columns.iter_mut().enumerate() {
             let missing = job.counts.missing(first + c);
             work.observed = (!missing.is_empty()).then(|| job.dictionary.observed_sum_tiles(tile, missing));
         }
     }
-    for c in 0..columns {
+    for c in 0..columns.len() {
         prefetch(values, c * tiles + tile + 1);
     }
-    scratch.sites.take_up(LANES.min(components - tile * LANES));
-    let mut left = u32::MAX >> (MOST_COLUMNS - columns);
+    buffers.sites.take_up(LANES.min(components - tile * LANES));
+    let mut left = u32::MAX >> (MOST_COLUMNS - columns.len());
     loop {
         let place = Place {
             job,
             first,
             tile,
             left,
-            columns: &scratch.columns,
-            words: &scratch.words,
-            scores: &scratch.scores[scores..],
+            columns,
+            words: &buffers.words,
+            scores: &buffers.scores[scores..],
             on,
-            blocks: scratch.blocks,
         };
-        bound_columns::<P, V>(place, values, &mut scratch.sites, &mut scratch.gathered);
+        bound_columns::<P, V>(place, values, &mut buffers.sites, &mut buffers.gathered);
         let mut again = 0;
         for c in bits(left) {
-            let changes = scratch.sites.undecided(c) | scratch.sites.changes[c];
-            if changes == 0 && !scratch.columns[c].lonely() {
+            let changes = buffers.sites.undecided(c) | buffers.sites.changes[c];
+            if changes == 0 && !columns[c].lonely() {
                 continue;
             }
             let at = c * tiles..(c + 1) * tiles;
             let (on, values) = (&mut on[at.clone()], &mut values[at]);
-            let unfinished = carry_out::<P, V>(job, first + c, tile, c, on, values, scratch, tiers);
+            let unfinished = carry_out::<P, V>(job, first + c, tile, c, on, values, columns, buffers, tiers);
             again |= u32::from(unfinished) << c;
         }
         if again == 0 {
@@ -170,17 +176,23 @@ fn sweep_tile<P: Proposal, V: Lanes>(
         }
         // A column that has changed has new scores for the sites that come after.
         left = again;
-        score_again::<V>(job.dictionary, tile, left, scratch);
+        score_again::<V>(job.dictionary, tile, left, columns, buffers);
     }
-    count(&scratch.sites, tiers);
+    count(&buffers.sites, tiers);
 }
 
 /// Brings up to date the scores of the undecided sites of the given columns.
 #[inline(always)]
-fn score_again<V: Lanes>(dictionary: &Dictionary, tile: usize, columns: u32, scratch: &mut Scratch) {
-    for c in bits(columns) {
-        let score = &mut scratch.scores[tile % V::TILES * MOST_COLUMNS + c];
-        score_lanes::<V>(dictionary, tile, scratch.sites.undecided(c), &scratch.columns[c], score);
+fn score_again<V: Lanes>(
+    dictionary: &Dictionary,
+    tile: usize,
+    which: u32,
+    columns: &[Work],
+    buffers: &mut Buffers,
+) {
+    for c in bits(which) {
+        let score = &mut buffers.scores[tile % V::TILES * MOST_COLUMNS + c];
+        score_lanes::<V>(dictionary, tile, buffers.sites.undecided(c), &columns[c], score);
     }
 }
 
@@ -197,7 +209,7 @@ fn count(sites: &Sites, tiers: &mut Tiers) {
     tiers.h_free += ones(bounds::H_FREE);
     tiers.linear += ones(bounds::LINEAR);
     tiers.jensen += ones(bounds::JENSEN);
-    tiers.block_jensen += ones(bounds::BLOCK_JENSEN);
+    tiers.moments += ones(bounds::MOMENTS);
     tiers.logarithms += ones(bounds::LOGARITHMS);
 }
 
@@ -211,16 +223,17 @@ fn carry_out<P: Proposal, V: Lanes>(
     c: usize,
     on: &mut [u16],
     values: &mut [Tile],
-    scratch: &mut Scratch,
+    columns: &mut [Work],
+    buffers: &mut Buffers,
     tiers: &mut Tiers,
 ) -> bool {
-    let sites = &mut scratch.sites;
+    let sites = &mut buffers.sites;
     let (status, rest) = (on[tile], sites.rest[c]);
     let mut forced = 0;
     let mut pending = (sites.undecided(c) | sites.changes[c]) & rest;
-    if scratch.columns[c].lonely() {
+    if columns[c].lonely() {
         // The only component cannot go off; if there is none, the next one must come on.
-        let alone = scratch.columns[c].active == 1;
+        let alone = columns[c].active == 1;
         forced = if alone { status & rest } else { rest & rest.wrapping_neg() };
         pending = if alone { pending & !forced } else { forced };
     }
@@ -242,7 +255,7 @@ fn carry_out<P: Proposal, V: Lanes>(
         } else {
             tiers.exact += 1;
             let column = ActiveColumn { on, values: flat(values) };
-            exact_rule::<P, V>(job, t, k, column.values[k], column, &mut scratch.others)
+            exact_rule::<P, V>(job, t, k, column.values[k], column, &mut buffers.others)
                 != (status & bit != 0)
         };
         if changes {
@@ -256,13 +269,13 @@ fn carry_out<P: Proposal, V: Lanes>(
     sites.rest[c] = rest & !settled;
     let Some(k) = flipped else { return false };
     tiers.flips += 1;
-    flip::<P, V>(job, k, c, on, values, scratch);
+    flip::<P, V>(job, k, c, on, values, columns, buffers);
     // A rate that has grown only confirms the sites that are off, one that has shrunk those that are on.
-    let sites = &mut scratch.sites;
+    let sites = &mut buffers.sites;
     let came_on = on[tile] >> (k % LANES) & 1 == 1;
     let confirmed = if came_on { !status } else { status } & !sites.changes[c];
     sites.forget(c, sites.rest[c] & !confirmed);
-    sites.undecided(c) != 0 || (sites.rest[c] != 0 && scratch.columns[c].lonely())
+    sites.undecided(c) != 0 || (sites.rest[c] != 0 && columns[c].lonely())
 }
 
 /// Changes a site and brings the column up to date.
@@ -273,14 +286,15 @@ fn flip<P: Proposal, V: Lanes>(
     c: usize,
     on: &mut [u16],
     values: &[Tile],
-    scratch: &mut Scratch,
+    columns: &mut [Work],
+    buffers: &mut Buffers,
 ) {
     let (tile, lane) = (k / LANES, k % LANES);
-    let work = &mut scratch.columns[c];
+    let work = &mut columns[c];
     let h = values[tile].0[lane];
     on[tile] ^= 1 << lane;
     let is_on = on[tile] >> lane & 1 == 1;
-    let w = work.component(job.dictionary, k, &mut scratch.gathered);
+    let w = work.component(job.dictionary, k, &mut buffers.gathered);
     work.switch::<V>(job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
-    scratch.stale |= 1 << c;
+    buffers.stale |= 1 << c;
 }

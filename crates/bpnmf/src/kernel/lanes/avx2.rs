@@ -20,6 +20,7 @@ impl Lanes for Avx2 {
     const SIMD: Simd = Simd::Avx2;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
+    const FUSES: bool = true;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
@@ -144,9 +145,12 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn largest(self) -> f32 {
-        let mut out = [0.0; LANES];
-        self.store(&mut out);
-        out.into_iter().fold(f32::NEG_INFINITY, f32::max)
+        unsafe {
+            let half = _mm256_max_ps(self.0[0], self.0[1]);
+            let quad = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half));
+            let pair = _mm_max_ps(quad, _mm_movehl_ps(quad, quad));
+            _mm_cvtss_f32(_mm_max_ps(pair, _mm_movehdup_ps(pair)))
+        }
     }
     #[inline(always)]
     fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {

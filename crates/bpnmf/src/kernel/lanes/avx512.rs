@@ -1,6 +1,6 @@
 //! Sixteen lanes on AVX-512.
 
-use super::{LANES, Lanes, Simd, WORDS};
+use super::{LANES, Lanes, Simd, Tile, WORDS};
 use core::arch::x86_64::*;
 
 /// Lanes in one 512-bit register.
@@ -9,22 +9,20 @@ pub(crate) struct Avx512(__m512);
 
 impl Avx512 {
     #[inline(always)]
-    pub(crate) fn from_register(register: __m512) -> Self {
-        Self(register)
-    }
-    #[inline(always)]
     pub(crate) fn register(self) -> __m512 {
         self.0
     }
 }
 
 // SAFETY of every block below: an `Avx512` is only made inside functions that `dispatch!` compiled for AVX-512 and
-// calls after asking the machine for it; loads and stores take references to sixteen values.
+// calls after asking the machine for it; loads and stores take references to sixteen values,
+// and gathers do not go beyond the end.
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
     const SIMD: Simd = Simd::Avx512;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
+    const FUSES: bool = true;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {
@@ -127,6 +125,22 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
+    fn keep(mask: u16, words: &[u32; LANES], out: &mut [u32; LANES]) {
+        unsafe {
+            let words = _mm512_loadu_si512(words.as_ptr().cast());
+            _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(mask, words));
+        }
+    }
+    #[inline(always)]
+    fn gather<const TILES: usize>(from: &[Tile; TILES], at: &[u32; LANES]) -> Self {
+        const { assert!(TILES.is_power_of_two()) };
+        unsafe {
+            let at = _mm512_loadu_si512(at.as_ptr().cast());
+            let at = _mm512_and_si512(at, _mm512_set1_epi32((TILES * LANES - 1) as i32));
+            Self(_mm512_i32gather_ps::<4>(at, from.as_ptr().cast()))
+        }
+    }
+    #[inline(always)]
     fn sum(self) -> f32 {
         unsafe { _mm512_reduce_add_ps(self.0) }
     }
@@ -149,6 +163,30 @@ impl Lanes for Avx512 {
     #[inline(always)]
     fn largest(self) -> f32 {
         unsafe { _mm512_reduce_max_ps(self.0) }
+    }
+    #[inline(always)]
+    fn largests(of: [Self; 4]) -> [f32; 4] {
+        let mut out = [0.0; 4];
+        unsafe {
+            let mut halves = [_mm256_setzero_ps(); 4];
+            for i in 0..4 {
+                let upper = _mm512_extractf32x8_ps::<1>(of[i].0);
+                halves[i] = _mm256_max_ps(_mm512_castps512_ps256(of[i].0), upper);
+            }
+            // Lanes of two take turns, then those of four.
+            let mut pairs = [_mm256_setzero_pd(); 2];
+            for i in 0..2 {
+                let [a, b] = [halves[2 * i], halves[2 * i + 1]];
+                let pair = _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+                pairs[i] = _mm256_castps_pd(pair);
+            }
+            let low = _mm256_unpacklo_pd(pairs[0], pairs[1]);
+            let high = _mm256_unpackhi_pd(pairs[0], pairs[1]);
+            let quads = _mm256_max_ps(_mm256_castpd_ps(low), _mm256_castpd_ps(high));
+            let largest = _mm_max_ps(_mm256_castps256_ps128(quads), _mm256_extractf128_ps::<1>(quads));
+            _mm_storeu_ps(out.as_mut_ptr(), largest);
+        }
+        out
     }
     #[inline(always)]
     fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {

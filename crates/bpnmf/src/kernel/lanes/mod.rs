@@ -8,7 +8,7 @@ mod plain;
 #[cfg(test)]
 mod tests;
 
-use super::{LANES, Simd, WORDS};
+use super::{LANES, Simd, Tile, WORDS, flat};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
@@ -54,6 +54,8 @@ pub(crate) trait Lanes: Copy {
     const COLUMNS: usize;
     /// How many tiles of components are scored at once, likewise.
     const TILES: usize;
+    /// Whether [`Self::mul_add`] rounds once, as [`Self::fused`] does.
+    const FUSES: bool;
 
     fn splat(value: f32) -> Self;
     /// Reads sixteen values from `at`; panics if there are fewer.
@@ -100,6 +102,24 @@ pub(crate) trait Lanes: Copy {
             rest &= rest - 1;
         }
     }
+    /// Writes word i of `words` for every bit i of `mask` that is set, one after the other; what comes after them is spoilt.
+    #[inline(always)]
+    fn keep(mask: u16, words: &[u32; LANES], out: &mut [u32; LANES]) {
+        let mut rest = mask;
+        for out in out.iter_mut().take(mask.count_ones() as usize) {
+            *out = words[rest.trailing_zeros() as usize % LANES];
+            rest &= rest - 1;
+        }
+    }
+    /// Lane i is number at[i] of `from`; beyond the end they begin anew.
+    #[inline(always)]
+    fn gather<const TILES: usize>(from: &[Tile; TILES], at: &[u32; LANES]) -> Self {
+        let mut out = [0.0; LANES];
+        for i in 0..LANES {
+            out[i] = flat(from)[at[i] as usize % (TILES * LANES)];
+        }
+        Self::load(&out)
+    }
     /// The sum of all lanes.
     fn sum(self) -> f32;
     /// The sums of all lanes of four.
@@ -109,6 +129,11 @@ pub(crate) trait Lanes: Copy {
     }
     /// The largest lane.
     fn largest(self) -> f32;
+    /// The largest lanes of four.
+    #[inline(always)]
+    fn largests(of: [Self; 4]) -> [f32; 4] {
+        [of[0].largest(), of[1].largest(), of[2].largest(), of[3].largest()]
+    }
     /// Bit i of the first is set where word i is below `with`, of the second where they are equal.
     fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2];
     /// a * b + c for a product that is exact in f64: fused where that is one instruction, the same bits anyway.

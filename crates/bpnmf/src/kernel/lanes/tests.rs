@@ -206,3 +206,34 @@ fn words_are_compared_without_signs() {
         }
     }
 }
+
+fn moved<V: Lanes>(mask: u16, words: &[u32; LANES], tiles: &[Tile; 8]) -> ([u32; LANES], Tile, [f32; 4]) {
+    let (mut kept, mut gathered) = ([0; LANES], Tile::ZERO);
+    V::keep(mask, words, &mut kept);
+    kept[mask.count_ones() as usize..].fill(0);
+    V::gather(tiles, words).store(&mut gathered.0);
+    let largest = V::largests(each!(V, 4, n => V::load(&tiles[n].0)));
+    (kept, gathered, largest)
+}
+
+dispatch! {
+    fn moved_on [] (mask: u16, words: &[u32; LANES], tiles: &[Tile; 8]) -> ([u32; LANES], Tile, [f32; 4]) = moved
+}
+
+#[test]
+fn words_are_kept_and_values_gathered_the_same_way_on_every_machine() {
+    for round in 0..1000u32 {
+        let number = |i: usize| (i as u32 * 40_503 + round * 9_973) % 65_521;
+        let mask = number(7) as u16;
+        let mut words = [0; LANES];
+        for i in 0..LANES {
+            words[i] = number(i) % 200;
+        }
+        let mut values = [Tile::ZERO; 8];
+        flat_mut(&mut values).iter_mut().enumerate().for_each(|(i, value)| *value = number(i + 100) as f32);
+        let plain = moved_on(Simd::Plain, mask, &words, &values);
+        for simd in ALL {
+            assert_eq!(moved_on(simd, mask, &words, &values), plain, "{simd:?}");
+        }
+    }
+}
