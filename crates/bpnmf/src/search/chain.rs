@@ -18,7 +18,7 @@ const SPARE: usize = 4;
 
 /// Draws of counts the chain may spend: strong data need few sweeps, weak data many, and there they are cheap.
 const BUDGET: f64 = 2e7;
-const LEAST_SWEEPS: f64 = 120.0;
+const LEAST_SWEEPS: f64 = 90.0;
 const MOST_SWEEPS: f64 = 300.0;
 
 /// With more counts than this their allocation is taken at its expectation: its noise is too small to matter.
