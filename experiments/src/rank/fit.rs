@@ -1,6 +1,6 @@
 //! The two algorithms the experiment runs: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Engine, Gibbs, Prior, RunOptions, Search, Ssmf, StopRule, TraceRow, Workers};
+use bpnmf::{Counts, Plan, Preset, Settings, TraceRow, Workers};
 
 /// What a fit found.
 pub(super) struct Found {
@@ -13,31 +13,18 @@ pub(super) struct Found {
 
 /// The default fit: what `bpnmf fit` does. `truncation` is the most components there may be; `None` leaves it to the algorithm.
 pub(super) fn auto(counts: &Counts, truncation: Option<usize>, seed: u64, workers: &Workers) -> Found {
-    let default = Prior::default();
-    let prior = Prior { components: truncation.unwrap_or(default.components), ..default };
-    let engine = Gibbs { burn_in: 30, ..Gibbs::default() };
-    plainly(&engine, counts, prior, Some(Search::default()), 100, seed, workers)
+    found(Plan { components: truncation, seed, ..Plan::default() }, counts, workers)
 }
 
 /// Algorithm 1 of the paper as printed, with its prior and 500 components to begin with.
 pub(super) fn literal(counts: &Counts, seed: u64, workers: &Workers) -> Found {
-    plainly(&Ssmf::default(), counts, Prior::default(), None, 100, seed, workers)
+    let plan = Plan { preset: Preset::Paper, iterations: Some(100), stop: None, seed, ..Plan::default() };
+    found(plan, counts, workers)
 }
 
-/// A run, with a search before it or an engine alone.
-fn plainly(
-    engine: &dyn Engine,
-    counts: &Counts,
-    prior: Prior,
-    search: Option<Search>,
-    iterations: usize,
-    seed: u64,
-    workers: &Workers,
-) -> Found {
-    let prior = prior.check().expect("the priors above are in range");
-    let stop = search.as_ref().map(|_| StopRule::default());
-    let options = RunOptions { iterations, seed, stop, search, ..RunOptions::default() };
-    let fit = bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
+fn found(plan: Plan, counts: &Counts, workers: &Workers) -> Found {
+    let Settings { engine, prior, options } = plan.settings_for(counts).expect("the plans above are sound");
+    let fit = bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
         .expect("whole counts suit every engine");
     let components = fit.posterior.components();
     Found { components, dictionary: fit.posterior.dictionary, seconds: fit.seconds }
