@@ -16,7 +16,12 @@ const MOST_FORCED: usize = 10_000;
 const COMPONENTS: usize = 500;
 
 /// With a search before it a run is short: it starts where it should end, and the search ends with sweeps of its own.
-const ITERATIONS_AFTER_SEARCH: usize = 40;
+const ITERATIONS_AFTER_SEARCH: (f64, f64) = (40.0, 120.0);
+
+/// Counts that these iterations may give out: weak data need many to make up their mind, and there they are cheap.
+const COUNTS_GIVEN_OUT: f64 = 1e7;
+
+/// Of the iterations after a search, one in so many is burn-in.
 const BURN_IN_AFTER_SEARCH: usize = 5;
 
 /// How the number of parts is found.
@@ -56,7 +61,7 @@ pub enum EngineKind {
 /// use bpnmf::*;
 /// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
 /// let Settings { engine, prior, options } = Plan { seed: 1, ..Default::default() }.settings_for(&counts)?;
-/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 40));
+/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 120));
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -71,10 +76,11 @@ pub struct Plan {
     pub forced: Option<usize>,
     /// See [`Search::coarsening`].
     pub coarsening: Option<f64>,
-    /// The most iterations. `None`: 40 after a search; else 200 for SSMF, 400 for the Gibbs engines.
+    /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts; else 200 for SSMF, 400 for the
+    /// Gibbs engines.
     pub iterations: Option<usize>,
-    /// Iterations before states are averaged, for the Gibbs engines. `None`: 5 after a search and at most half of the
-    /// iterations; else half of them.
+    /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
+    /// them.
     pub burn_in: Option<usize>,
     /// The seed of every random number.
     pub seed: u64,
@@ -137,18 +143,18 @@ impl Plan {
 
     /// Checks all that can be checked without the data.
     pub fn settings(&self) -> Result<Settings, Error> {
-        self.settings_of(self.engine_kind())
+        self.settings_of(self.engine_kind(), None)
     }
 
     /// Checks the plan against the data.
     pub fn settings_for(&self, counts: &Counts) -> Result<Settings, Error> {
-        let settings = self.settings_of(self.engine_kind_for(counts))?;
+        let settings = self.settings_of(self.engine_kind_for(counts), Some(counts))?;
         settings.engine.check(counts)?;
         Ok(settings)
     }
 
-    fn settings_of(&self, kind: EngineKind) -> Result<Settings, Error> {
-        let iterations = self.iterations(kind)?;
+    fn settings_of(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<Settings, Error> {
+        let iterations = self.iterations(kind, counts)?;
         let components = self.components.unwrap_or(COMPONENTS.max(self.forced.unwrap_or(0)));
         let prior = Prior { components, ..self.prior }.check()?;
         if let Some(StopRule { tolerance: value, .. }) = self.stop
@@ -163,12 +169,16 @@ impl Plan {
             held_out: None,
             search: self.search()?,
         };
-        Ok(Settings { engine: self.engine_of(kind)?, prior, options })
+        Ok(Settings { engine: self.engine_of(kind, iterations)?, prior, options })
     }
 
-    fn iterations(&self, kind: EngineKind) -> Result<usize, Error> {
+    /// Without counts, the least that there will be.
+    fn iterations(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<usize, Error> {
         let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
-            (Preset::Auto, _) => ITERATIONS_AFTER_SEARCH,
+            (Preset::Auto, _) => {
+                let (least, most) = ITERATIONS_AFTER_SEARCH;
+                (COUNTS_GIVEN_OUT / counts.map_or(f64::INFINITY, Counts::total)).clamp(least, most) as usize
+            }
             (Preset::Paper, EngineKind::Ssmf) => 200,
             (Preset::Paper, EngineKind::Gibbs | EngineKind::GibbsExpected) => 400,
         });
@@ -195,14 +205,12 @@ impl Plan {
         Ok(Some(Search { coarsening: self.coarsening, components: self.forced, grows, ..Search::default() }))
     }
 
-    /// The engine itself.
-    pub fn engine_of(&self, kind: EngineKind) -> Result<Box<dyn Engine + Send>, Error> {
+    fn engine_of(&self, kind: EngineKind, iterations: usize) -> Result<Box<dyn Engine + Send>, Error> {
         if kind == EngineKind::Ssmf {
             return Ok(Box::new(Ssmf { init: self.init, ..self.ssmf }));
         }
-        let iterations = self.iterations(kind)?;
         let burn_in = self.burn_in.unwrap_or(match self.preset {
-            Preset::Auto => BURN_IN_AFTER_SEARCH.min(iterations / 2),
+            Preset::Auto => iterations / BURN_IN_AFTER_SEARCH,
             Preset::Paper => iterations / 2,
         });
         if burn_in >= iterations {

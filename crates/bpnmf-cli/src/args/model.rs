@@ -17,7 +17,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, short = 'k', value_name = "K")]
     pub(crate) components: Option<usize>,
 
-    /// The most iterations after the search [default: 80; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
+    /// The most iterations after the search [default: 40, up to 120 for few counts; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) iterations: Option<usize>,
 
@@ -159,7 +159,7 @@ pub(crate) struct SsmfArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Only with --engine gibbs or gibbs-expected")]
 pub(crate) struct GibbsArgs {
-    /// Iterations before states are averaged [default: 10 and at most half of the iterations; with --preset paper half]
+    /// Iterations before states are averaged [default: a fifth of the iterations; with --preset paper half]
     #[arg(long, value_name = "N")]
     pub(crate) burn_in: Option<usize>,
 }

@@ -78,9 +78,9 @@ impl Config {
         let kind = self.plan.engine_kind_for(&counts);
         if kind != self.plan.engine_kind() {
             foreign::refuse_other_engine(args, kind)?;
-            self.engine = self.plan.engine_of(kind)?;
         }
-        self.engine.check(&counts).map_err(|error| place.tell(error))?;
+        let settings = self.plan.settings_for(&counts).map_err(|error| place.tell(error))?;
+        (self.engine, self.options.iterations) = (settings.engine, settings.options.iterations);
         let slots = match &self.options.search {
             Some(search) => {
                 self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))

@@ -70,7 +70,7 @@ class BetaProcessNMF(Base):
         Runs to make, each from a start of its own. The number of components is counted over all of them, and the best
         one of the right size is the model.
     max_iter : int or None, default=None
-        The most iterations. None: 40 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
+        The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
     tol : float or None, default=1e-4
         Relative change of the objective below which it has settled. None: run all iterations.
     random_state : int, RandomState, Generator or None, default=None
