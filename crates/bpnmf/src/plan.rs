@@ -59,7 +59,7 @@ pub enum EngineKind {
 ///
 /// ```
 /// use bpnmf::*;
-/// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
+/// let counts = Recipe { features: 10, observations: 20, ..Default::default() }.draw(3)?.counts;
 /// let Settings { engine, prior, options } = Plan { seed: 1, ..Default::default() }.settings_for(&counts)?;
 /// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 120));
 /// # Ok::<(), Error>(())
