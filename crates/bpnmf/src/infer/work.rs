@@ -17,7 +17,7 @@ const ROUNDING: f32 = f32::EPSILON / 2.0;
 /// Rates above this, or below one over it, are left to the exact rule.
 const LIMIT: f32 = 1e18;
 
-/// Tiles of the rate that are built at once: as many sums as it takes to hide the latency of one.
+/// Tiles of the rate for which columns take turns: their W, for all components, should fit into the first cache.
 pub(crate) const REBUILD: usize = 8;
 
 /// One column being swept. Entries are all F features, or only the positive ones (`compact`).
@@ -180,15 +180,20 @@ impl Work {
                 self.follow(at, V::load(&self.rate[at].0), &mut extremes);
             }
         } else {
-            match tiles {
-                1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
-                2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
-                3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
-                4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
-                5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
-                6 => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
-                7 => self.rebuild_tiles::<V, 7>(dictionary, at, &mut extremes),
-                _ => self.rebuild_tiles::<V, REBUILD>(dictionary, at, &mut extremes),
+            let (mut at, end) = (at, at + tiles);
+            while at < end {
+                let tiles = (end - at).min(V::CHUNK);
+                match tiles {
+                    1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
+                    2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
+                    3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
+                    4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
+                    5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
+                    6 => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
+                    7 => self.rebuild_tiles::<V, 7>(dictionary, at, &mut extremes),
+                    _ => self.rebuild_tiles::<V, REBUILD>(dictionary, at, &mut extremes),
+                }
+                at += tiles;
             }
         }
         extremes.rate.store(&mut self.largest[0].0);

@@ -197,10 +197,12 @@ impl Doubles for Avx2 {
     type Eight = HalfEight;
     #[inline(always)]
     fn widened(of: Self) -> [HalfEight; 2] {
-        let (mut lanes, mut out) = ([0.0; LANES], [HalfEight::splat(0.0); 2]);
-        of.store(&mut lanes);
-        for i in 0..4 {
-            out[i / 2].0[i % 2] = unsafe { _mm256_cvtps_pd(_mm_loadu_ps(lanes.as_ptr().add(4 * i))) };
+        let (halves, mut out) = (of.registers(), [HalfEight::splat(0.0); 2]);
+        for i in 0..2 {
+            unsafe {
+                let (low, high) = (_mm256_castps256_ps128(halves[i]), _mm256_extractf128_ps::<1>(halves[i]));
+                out[i].0 = [_mm256_cvtps_pd(low), _mm256_cvtps_pd(high)];
+            }
         }
         out
     }

@@ -7,17 +7,15 @@
 use super::sums::TOGETHER;
 use crate::infer::dictionary::Dictionary;
 use crate::kernel::doubles::Doubles;
-use crate::kernel::{LANES, Tile};
+use crate::kernel::{LANES, Lanes, Tile};
 use crate::special::ln;
 
-/// Tiles of entries that are handled at once: as many sums as it takes to hide the latency of one. Their W, for all
-/// components, should fit into the first cache.
-const CHUNK: usize = 8;
-
-/// Tiles that are handled next when so many are left: a single one that comes last costs nearly as much as eight.
+/// Tiles of entries that are handled next when so many are left: as many sums as it takes to hide the latency of one. Their
+/// W, for all components, should fit into the first cache. A single tile that comes last costs nearly as much as a chunk.
 #[inline(always)]
-pub(super) fn width(left: usize) -> usize {
-    if left <= CHUNK + 1 { left } else { CHUNK }
+pub(super) fn width<V: Lanes>(left: usize) -> usize {
+    const { assert!(TOGETHER.is_multiple_of(V::CHUNK)) };
+    if left <= V::CHUNK + 1 { left } else { V::CHUNK }
 }
 
 /// Whether sums over entries in single precision are merged after tile `end` of `tiles`, before which comes a chunk from
@@ -27,12 +25,12 @@ pub(super) fn is_full(at: usize, end: usize, tiles: usize) -> bool {
     end == tiles || at / TOGETHER != end / TOGETHER
 }
 
-/// Runs `$run` for every chunk of `$tiles` tiles; `$width` is how many it has, a constant, `$at` is the first of them.
+/// Runs `$run` for every chunk of `$tiles` tiles of lanes `V`; `$width` is how many it has, a constant, `$at` is the first of them.
 macro_rules! for_each_chunk {
     ($tiles:expr, $at:ident, $width:ident => $run:expr) => {{
         let mut $at = 0;
         while $at < $tiles {
-            let width = $crate::infer::allocate::chunk::width($tiles - $at);
+            let width = $crate::infer::allocate::chunk::width::<V>($tiles - $at);
             $crate::infer::allocate::chunk::for_each_chunk!(@ width, $width, $run, 1 2 3 4 5 6 7 8 9);
             $at += width;
         }

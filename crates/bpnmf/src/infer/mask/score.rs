@@ -3,7 +3,6 @@
 use super::MOST_COLUMNS;
 use crate::infer::dictionary::Dictionary;
 use crate::infer::work::Work;
-use crate::kernel::doubles::EIGHT;
 use crate::kernel::{LANES, Lanes, Tile, flat, prefetch_early};
 
 /// The largest [`Lanes::COLUMNS`] and [`Lanes::TILES`].
@@ -43,7 +42,8 @@ pub(super) fn score_columns<V: Lanes>(
         return;
     }
     for i in 0..V::TILES {
-        score_tile::<V>(dictionary, tile + i, columns, all, &mut scores[i * MOST_COLUMNS..]);
+        let ahead = if i == 0 { ahead } else { &[] };
+        score_tile::<V>(dictionary, tile + i, columns, all, ahead, &mut scores[i * MOST_COLUMNS..]);
     }
 }
 
@@ -54,6 +54,7 @@ pub(super) fn score_tile<V: Lanes>(
     tile: usize,
     columns: &[Work],
     which: &[usize],
+    ahead: &[f32],
     scores: &mut [Tile],
 ) {
     let lanes = dictionary.lanes(tile);
@@ -69,7 +70,8 @@ pub(super) fn score_tile<V: Lanes>(
                 score_lanes::<V>(dictionary, tile, lanes, &columns[c], &mut scores[c]);
             }
         } else {
-            scores_of_group::<V, 1>([w], columns, which, &[], scores);
+            let ahead = ahead.get(which[0] * w.len()..).unwrap_or_default();
+            scores_of_group::<V, 1>([w], columns, which, ahead, scores);
         }
     }
 }
@@ -97,8 +99,8 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     }
     let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
     for f in 0..features {
-        // Half a line, which is eight counts: in all as many as eight columns have.
-        prefetch_early(ahead, f * EIGHT);
+        // In all as many as these columns have.
+        prefetch_early(ahead, f * V::COLUMNS);
         // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read. Slices
         // would be checked for every single product.
         unsafe {

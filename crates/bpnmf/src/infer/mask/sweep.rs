@@ -134,7 +134,7 @@ fn sweep_tile<P: Proposal, V: Lanes>(
             number += 1;
         }
         let of_tile = &mut buffers.scores[scores..];
-        score_tile::<V>(job.dictionary, tile, columns, &stale[..number], of_tile);
+        score_tile::<V>(job.dictionary, tile, columns, &stale[..number], &[], of_tile);
     }
     buffers.stale = 0;
     if job.counts.has_missing() {

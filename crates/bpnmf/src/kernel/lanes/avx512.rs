@@ -22,6 +22,7 @@ impl Lanes for Avx512 {
     const SIMD: Simd = Simd::Avx512;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
+    const CHUNK: usize = 8;
     const FUSES: bool = true;
 
     #[inline(always)]

@@ -54,6 +54,8 @@ pub(crate) trait Lanes: Copy {
     const COLUMNS: usize;
     /// How many tiles of components are scored at once, likewise.
     const TILES: usize;
+    /// How many tiles of sums there are registers for, one of them left over.
+    const CHUNK: usize;
     /// Whether [`Self::mul_add`] rounds once, as [`Self::fused`] does.
     const FUSES: bool;
 

@@ -26,6 +26,7 @@ impl Lanes for Plain {
     const SIMD: Simd = Simd::Plain;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
+    const CHUNK: usize = 8;
     const FUSES: bool = false;
 
     #[inline(always)]
