@@ -177,19 +177,40 @@ fn one_by_one<V: Lanes, const N: usize>(
         left -= number;
         let words = words.take(number);
         let mine = u32::MAX >> (WORDS - number);
-        let (mut before, mut ties) = (0, 0);
-        for (part, whole) in parts.iter().zip(&ends.whole) {
-            let [less, equal] = V::compare_words(words, whole[lane]);
-            let below = (less & mine).count_ones();
-            units[part.first + at] += (below - before) as u8;
-            before = below;
-            ties |= equal & mine;
-        }
+        let (before, ties) = if number <= WORDS / 2 {
+            give::<V, N, true>(words, parts, &ends.whole, lane, mine, at, units)
+        } else {
+            give::<V, N, false>(words, parts, &ends.whole, lane, mine, at, units)
+        };
         units[last.first + at] += (number as u32 - before) as u8;
         if ties != 0 {
             break_ties(words, ties, parts, ends, lane, entry, at, units);
         }
     }
+}
+
+/// Gives the words that `mine` names, of the first half only or of all, to all parts but the last. How many these are, and
+/// which are equal to an end.
+#[inline(always)]
+fn give<V: Lanes, const N: usize, const HALF: bool>(
+    words: &[u16; WORDS],
+    parts: &[Part],
+    ends: &[[u16; N]],
+    lane: usize,
+    mine: u32,
+    at: usize,
+    units: &mut [u8],
+) -> (u32, u32) {
+    let (mut before, mut ties) = (0, 0);
+    for (part, end) in parts.iter().zip(ends) {
+        let [less, equal] =
+            if HALF { V::compare_half(words, end[lane]) } else { V::compare_words(words, end[lane]) };
+        let below = (less & mine).count_ones();
+        units[part.first + at] += (below - before) as u8;
+        before = below;
+        ties |= equal & mine;
+    }
+    (before, ties)
 }
 
 /// Counts whose first 16 bits are those of an end have been given to a component behind it. They are moved back if the

@@ -1,6 +1,6 @@
 //! The sweep itself: tile after tile over columns side by side, and what happens when a site changes.
 
-use super::bounds::{self, Place, Sites, bits, bound_columns};
+use super::bounds::{self, Place, Sites, TIERS, bits, bound_columns};
 use super::score::{MOST_TILES, score_columns, score_lanes, score_tile};
 use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
 use crate::infer::activations::ActiveColumn;
@@ -199,18 +199,22 @@ fn score_again<V: Lanes>(
 /// Adds up which tiers have decided the sites of a tile.
 #[inline(always)]
 fn count(sites: &Sites, tiers: &mut Tiers) {
-    // Four columns at a time.
-    let ones = |tier: usize| {
-        let (quads, _) = sites.decided[tier].as_chunks::<4>();
-        let word =
-            |quad: &[u16; 4]| quad.iter().rev().fold(0, |word, &lanes| word << LANES | u64::from(lanes));
-        quads.iter().map(|quad| u64::from(word(quad).count_ones())).sum::<u64>()
-    };
-    tiers.h_free += ones(bounds::H_FREE);
-    tiers.linear += ones(bounds::LINEAR);
-    tiers.jensen += ones(bounds::JENSEN);
-    tiers.moments += ones(bounds::MOMENTS);
-    tiers.logarithms += ones(bounds::LOGARITHMS);
+    let mut ones = [0; TIERS];
+    for tier in 0..TIERS {
+        // Four columns at a time.
+        for quad in sites.decided[tier].as_chunks::<4>().0 {
+            let mut word = 0;
+            for i in (0..4).rev() {
+                word = word << LANES | u64::from(quad[i]);
+            }
+            ones[tier] += u64::from(word.count_ones());
+        }
+    }
+    tiers.h_free += ones[bounds::H_FREE];
+    tiers.linear += ones[bounds::LINEAR];
+    tiers.jensen += ones[bounds::JENSEN];
+    tiers.moments += ones[bounds::MOMENTS];
+    tiers.logarithms += ones[bounds::LOGARITHMS];
 }
 
 /// Carries out the decisions for a tile of one column in the order of its sites, up to the first that changes. Whether

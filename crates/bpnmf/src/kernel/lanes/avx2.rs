@@ -7,16 +7,25 @@ use core::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2([__m256; 2]);
 
+/// Applies instructions to both halves. A macro, for a closure need not become part of its caller, and one that does not is
+/// not compiled for these instructions.
+macro_rules! both {
+    ($($name:ident = $lanes:expr),+ => $half:expr) => {{
+        $(let $name = $lanes.0;)+
+        let mut out = [_mm256_setzero_ps(); 2];
+        for i in 0..2 {
+            $(let $name = $name[i];)+
+            out[i] = $half;
+        }
+        Avx2(out)
+    }};
+}
+
 impl Avx2 {
     /// The registers.
     #[inline(always)]
     pub(crate) fn registers(self) -> [__m256; 2] {
         self.0
-    }
-
-    #[inline(always)]
-    fn zip(self, other: Self, op: impl Fn(__m256, __m256) -> __m256) -> Self {
-        Self([op(self.0[0], other.0[0]), op(self.0[1], other.0[1])])
     }
 
     /// About 1 / self, and 1 - self times that.
@@ -36,7 +45,7 @@ impl Avx2 {
 
 /// All bits of lane i are those of bit i of `mask`.
 #[inline(always)]
-fn lanes_of(mask: u16) -> [__m256; 2] {
+fn lanes_of(mask: u16) -> Avx2 {
     // SAFETY: as for all of this file, see below.
     unsafe {
         let (mut out, bits) = ([_mm256_setzero_ps(); 2], _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128));
@@ -44,7 +53,7 @@ fn lanes_of(mask: u16) -> [__m256; 2] {
             let set = _mm256_and_si256(_mm256_set1_epi32(i32::from(mask >> (8 * i))), bits);
             out[i] = _mm256_castsi256_ps(_mm256_cmpeq_epi32(set, bits));
         }
-        out
+        Avx2(out)
     }
 }
 
@@ -81,24 +90,21 @@ fn compress(mask: u16, words: [__m256i; 2], out: &mut [u32; LANES]) {
 }
 
 /// All lanes of each of four folded into one.
-#[inline(always)]
-fn fold(of: [Avx2; 4], op: impl Fn(__m256, __m256) -> __m256) -> [f32; 4] {
-    let mut out = [0.0; 4];
-    // SAFETY: as for all of this file, see below.
-    unsafe {
+macro_rules! folded {
+    ($of:expr, $wide:ident) => {{
+        let (mut out, mut pairs) = ([0.0; 4], [_mm256_setzero_pd(); 2]);
         // Lanes of two take turns, then those of four.
-        let mut pairs = [_mm256_setzero_pd(); 2];
         for i in 0..2 {
-            let [a, b] = [of[2 * i].0, of[2 * i + 1].0];
-            let (a, b) = (op(a[0], a[1]), op(b[0], b[1]));
-            pairs[i] = _mm256_castps_pd(op(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
+            let [a, b] = [$of[2 * i].0, $of[2 * i + 1].0];
+            let (a, b) = ($wide(a[0], a[1]), $wide(b[0], b[1]));
+            pairs[i] = _mm256_castps_pd($wide(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
         }
         let low = _mm256_castpd_ps(_mm256_unpacklo_pd(pairs[0], pairs[1]));
-        let quads = op(low, _mm256_castpd_ps(_mm256_unpackhi_pd(pairs[0], pairs[1])));
-        let both = op(quads, _mm256_permute2f128_ps::<1>(quads, quads));
-        _mm_storeu_ps(out.as_mut_ptr(), _mm256_castps256_ps128(both));
-    }
-    out
+        let quads = $wide(low, _mm256_castpd_ps(_mm256_unpackhi_pd(pairs[0], pairs[1])));
+        let all = $wide(quads, _mm256_permute2f128_ps::<1>(quads, quads));
+        _mm_storeu_ps(out.as_mut_ptr(), _mm256_castps256_ps128(all));
+        out
+    }};
 }
 
 // SAFETY of every block below: as for `Avx512`, with AVX2 and FMA.
@@ -129,33 +135,31 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn add(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_add_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_add_ps(a, b)) }
     }
     #[inline(always)]
     fn sub(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_sub_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_sub_ps(a, b)) }
     }
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_mul_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_mul_ps(a, b)) }
     }
     #[inline(always)]
     fn div(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_div_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_div_ps(a, b)) }
     }
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
-        unsafe {
-            Self([_mm256_fmadd_ps(self.0[0], a.0[0], b.0[0]), _mm256_fmadd_ps(self.0[1], a.0[1], b.0[1])])
-        }
+        unsafe { both!(x = self, a = a, b = b => _mm256_fmadd_ps(x, a, b)) }
     }
     #[inline(always)]
     fn max(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_max_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_max_ps(a, b)) }
     }
     #[inline(always)]
     fn min(self, other: Self) -> Self {
-        self.zip(other, |a, b| unsafe { _mm256_min_ps(a, b) })
+        unsafe { both!(a = self, b = other => _mm256_min_ps(a, b)) }
     }
     #[inline(always)]
     fn le(self, other: Self) -> u16 {
@@ -175,26 +179,35 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn from_words(words: &[u32; LANES]) -> Self {
-        // AVX2 has no conversion of unsigned words; the compiler's own way around that is good enough.
-        Self::load(&words.map(|word| word as f32))
+        // AVX2 has no conversion of unsigned words: both halves of them are numbers, and their sum is rounded once.
+        let mut out = Self::splat(0.0);
+        for i in 0..2 {
+            unsafe {
+                let word = _mm256_loadu_si256(words.as_ptr().add(8 * i).cast());
+                let high = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(word));
+                let low = _mm256_cvtepi32_ps(_mm256_and_si256(word, _mm256_set1_epi32(0xffff)));
+                out.0[i] = _mm256_fmadd_ps(high, _mm256_set1_ps(65536.0), low);
+            }
+        }
+        out
     }
     #[inline(always)]
     fn power(self) -> (Self, Self) {
-        unsafe {
-            let part = |half: __m256| {
-                let bits = _mm256_sub_epi32(_mm256_castps_si256(half), _mm256_set1_epi32(0x3f40_0000));
+        let (mut exponents, mut powers) = (self, self);
+        for i in 0..2 {
+            unsafe {
+                let bits = _mm256_sub_epi32(_mm256_castps_si256(self.0[i]), _mm256_set1_epi32(0x3f40_0000));
                 let shifted = _mm256_and_si256(bits, _mm256_set1_epi32(-0x0080_0000));
                 let power = _mm256_sub_epi32(_mm256_set1_epi32(0x3f80_0000), shifted);
-                (_mm256_cvtepi32_ps(shifted), _mm256_castsi256_ps(power))
-            };
-            let (e0, power0) = part(self.0[0]);
-            let (e1, power1) = part(self.0[1]);
-            (Self([e0, e1]), Self([power0, power1]))
+                exponents.0[i] = _mm256_cvtepi32_ps(shifted);
+                powers.0[i] = _mm256_castsi256_ps(power);
+            }
         }
+        (exponents, powers)
     }
     #[inline(always)]
     fn abs(self) -> Self {
-        self.zip(Self::splat(-0.0), |a, sign| unsafe { _mm256_andnot_ps(sign, a) })
+        unsafe { both!(a = self => _mm256_andnot_ps(_mm256_set1_ps(-0.0), a)) }
     }
     #[inline(always)]
     fn rough_reciprocal(self) -> Self {
@@ -210,19 +223,18 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn where_positive(self, x: Self) -> Self {
-        self.zip(x, |a, x| unsafe { _mm256_and_ps(a, _mm256_cmp_ps::<_CMP_GT_OQ>(x, _mm256_setzero_ps())) })
+        unsafe {
+            both!(a = self, x = x => _mm256_and_ps(a, _mm256_cmp_ps::<_CMP_GT_OQ>(x, _mm256_setzero_ps())))
+        }
     }
     #[inline(always)]
     fn negate_where(self, mask: u16) -> Self {
-        let [low, high] = lanes_of(mask);
-        let sign = Self::splat(-0.0);
-        let signs = sign.zip(Self([low, high]), |sign, set| unsafe { _mm256_and_ps(sign, set) });
-        self.zip(signs, |a, sign| unsafe { _mm256_xor_ps(a, sign) })
+        let sign = unsafe { _mm256_set1_ps(-0.0) };
+        unsafe { both!(a = self, set = lanes_of(mask) => _mm256_xor_ps(a, _mm256_and_ps(set, sign))) }
     }
     #[inline(always)]
     fn select(mask: u16, a: Self, b: Self) -> Self {
-        let [low, high] = lanes_of(mask);
-        unsafe { Self([_mm256_blendv_ps(b.0[0], a.0[0], low), _mm256_blendv_ps(b.0[1], a.0[1], high)]) }
+        unsafe { both!(a = a, b = b, set = lanes_of(mask) => _mm256_blendv_ps(b, a, set)) }
     }
     #[inline(always)]
     fn list(mask: u16, first: u32, out: &mut [u32; LANES]) {
@@ -252,7 +264,7 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn sums(of: [Self; 4]) -> [f32; 4] {
-        fold(of, |a, b| unsafe { _mm256_add_ps(a, b) })
+        unsafe { folded!(of, _mm256_add_ps) }
     }
     #[inline(always)]
     fn largest(self) -> f32 {
@@ -265,7 +277,7 @@ impl Lanes for Avx2 {
     }
     #[inline(always)]
     fn largests(of: [Self; 4]) -> [f32; 4] {
-        fold(of, |a, b| unsafe { _mm256_max_ps(a, b) })
+        unsafe { folded!(of, _mm256_max_ps) }
     }
     #[inline(always)]
     fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2] {
@@ -273,14 +285,29 @@ impl Lanes for Avx2 {
             let low = _mm256_loadu_si256(words.as_ptr().cast());
             let high = _mm256_loadu_si256(words.as_ptr().add(WORDS / 2).cast());
             let with = _mm256_set1_epi16(with as i16);
-            // Packing takes turns between the halves of both registers.
-            let bits = |low: __m256i, high: __m256i| {
-                let packed = _mm256_packs_epi16(low, high);
-                _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(packed)) as u32
-            };
-            let equal = bits(_mm256_cmpeq_epi16(low, with), _mm256_cmpeq_epi16(high, with));
             let larger = [_mm256_max_epu16(low, with), _mm256_max_epu16(high, with)];
-            let not_above = bits(_mm256_cmpeq_epi16(larger[0], with), _mm256_cmpeq_epi16(larger[1], with));
+            let not_above =
+                _mm256_packs_epi16(_mm256_cmpeq_epi16(larger[0], with), _mm256_cmpeq_epi16(larger[1], with));
+            let equal = _mm256_packs_epi16(_mm256_cmpeq_epi16(low, with), _mm256_cmpeq_epi16(high, with));
+            let less = _mm256_andnot_si256(equal, not_above);
+            // Packing has taken turns between the halves of both registers.
+            [
+                _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(less)) as u32,
+                _mm256_movemask_epi8(_mm256_permute4x64_epi64::<0b11_01_10_00>(equal)) as u32,
+            ]
+        }
+    }
+    #[inline(always)]
+    fn compare_half(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        unsafe {
+            let words = _mm256_loadu_si256(words.as_ptr().cast());
+            let with = _mm256_set1_epi16(with as i16);
+            let equal = _mm256_cmpeq_epi16(words, with);
+            let not_above = _mm256_cmpeq_epi16(_mm256_max_epu16(words, with), with);
+            // Eight bits of each, then the other eight.
+            let both = _mm256_movemask_epi8(_mm256_packs_epi16(not_above, equal)) as u32;
+            let not_above = both & 0xff | both >> 8 & 0xff00;
+            let equal = both >> 8 & 0xff | both >> 16 & 0xff00;
             [not_above & !equal, equal]
         }
     }

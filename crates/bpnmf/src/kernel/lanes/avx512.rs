@@ -198,6 +198,14 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
+    fn compare_half(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        unsafe {
+            let words = _mm256_loadu_si256(words.as_ptr().cast());
+            let with = _mm256_set1_epi16(with as i16);
+            [u32::from(_mm256_cmplt_epu16_mask(words, with)), u32::from(_mm256_cmpeq_epu16_mask(words, with))]
+        }
+    }
+    #[inline(always)]
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64 {
         a.mul_add(b, c)
     }

@@ -138,6 +138,11 @@ pub(crate) trait Lanes: Copy {
     }
     /// Bit i of the first is set where word i is below `with`, of the second where they are equal.
     fn compare_words(words: &[u16; WORDS], with: u16) -> [u32; 2];
+    /// The same for the first half of the words; the other bits mean nothing.
+    #[inline(always)]
+    fn compare_half(words: &[u16; WORDS], with: u16) -> [u32; 2] {
+        Self::compare_words(words, with)
+    }
     /// a * b + c for a product that is exact in f64: fused where that is one instruction, the same bits anyway.
     fn add_exact_product(a: f64, b: f64, c: f64) -> f64;
 
@@ -236,8 +241,11 @@ pub(crate) trait Lanes: Copy {
     #[inline(always)]
     fn logit<const N: usize>(words: [&[u32; LANES]; N]) -> [Self; N] {
         Self::ln::<N>(each!(Self, N, n => {
-            let complement = Self::from_words(&words[n].map(|word| !word));
-            Self::from_words(words[n]).mul(complement.rough_reciprocal())
+            let mut complement = *words[n];
+            for word in &mut complement {
+                *word = !*word;
+            }
+            Self::from_words(words[n]).mul(Self::from_words(&complement).rough_reciprocal())
         }))
     }
 }

@@ -181,11 +181,11 @@ fn exact_inverses_are_within_their_error_and_the_same_bits_on_every_machine() {
     }
 }
 
-fn compare<V: Lanes>(words: &[u16; WORDS], with: u16) -> [u32; 2] {
-    V::compare_words(words, with)
+fn compare<V: Lanes>(words: &[u16; WORDS], with: u16) -> [[u32; 2]; 2] {
+    [V::compare_words(words, with), V::compare_half(words, with)]
 }
 
-dispatch! { fn compare_on [] (words: &[u16; WORDS], with: u16) -> [u32; 2] = compare }
+dispatch! { fn compare_on [] (words: &[u16; WORDS], with: u16) -> [[u32; 2]; 2] = compare }
 
 #[test]
 fn words_are_compared_without_signs() {
@@ -195,13 +195,15 @@ fn words_are_compared_without_signs() {
     }
     for with in words {
         for simd in ALL {
-            let [less, equal] = compare_on(simd, &words, with);
-            for (i, &word) in words.iter().enumerate() {
-                assert_eq!(
-                    (less >> i & 1 == 1, equal >> i & 1 == 1),
-                    (word < with, word == with),
-                    "{simd:?}"
-                );
+            let [all, half] = compare_on(simd, &words, with);
+            for ([less, equal], number) in [(all, WORDS), (half, WORDS / 2)] {
+                for (i, &word) in words[..number].iter().enumerate() {
+                    assert_eq!(
+                        (less >> i & 1 == 1, equal >> i & 1 == 1),
+                        (word < with, word == with),
+                        "{simd:?}"
+                    );
+                }
             }
         }
     }
