@@ -4,7 +4,7 @@ use super::data::Set;
 use bpnmf_io::Array;
 use std::path::Path;
 
-/// `NAME SEED OUT`: the counts as an F x T array; an .npz gets the true parts and their usage too.
+/// `NAME SEED OUT`: the counts as an F x T array, NaN where they are missing; an .npz gets the true parts and their usage too.
 pub(super) fn command(arguments: &[String]) -> Result<(), String> {
     let [name, seed, path] = arguments else {
         return Err("usage: rank dump NAME SEED OUT.npy (or OUT.npz, with the truth)".into());
@@ -13,10 +13,13 @@ pub(super) fn command(arguments: &[String]) -> Result<(), String> {
     let seed = seed.parse().map_err(|_| format!("the seed {seed} is not a whole number"))?;
     let data = set.load(seed).map_err(|trouble| trouble.to_string())?;
     let (features, observations) = (data.counts.features(), data.counts.observations());
-    let mut values = vec![0i64; features * observations];
+    let mut values = vec![0.0; features * observations];
     for t in 0..observations {
         for (f, value) in data.counts.column(t).positive() {
-            values[f * observations + t] = value as i64;
+            values[f * observations + t] = value;
+        }
+        for &f in data.counts.missing(t) {
+            values[f as usize * observations + t] = f64::NAN;
         }
     }
     let counts = Array::new(&[features, observations], values);

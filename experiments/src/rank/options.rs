@@ -30,7 +30,7 @@ usage: cargo run --release -p experiments -- rank [OPTIONS]
   --threads N   threads of a fit; by default all there are
   --out PATH    the document the table goes into; docs/rank.md if the whole suite is run
 
-dump writes a data set, F x T; OUT.npz gets its true parts too. Its names: {NAMES}.
+dump writes a data set, F x T, NaN where entries are missing; OUT.npz gets its true parts too. Its names: {NAMES}.
 The variable BPNMF_DATA names the folder of the data that is read, by default ../shared/data.
 ",
         names(&rows::suite(None))
