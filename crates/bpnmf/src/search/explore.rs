@@ -111,13 +111,18 @@ impl Run<'_> {
     }
 
     /// Learns the prior, merges and deletes.
-    pub(super) fn simplify(&mut self, model: &mut Model, view: &View) {
+    fn simplify(&mut self, model: &mut Model, view: &View) {
         hyper::learn(model, self.workers);
         model.ascend(view, 2, self.workers);
+        self.merge_and_delete(model, view);
+        model.ascend(view, 3, self.workers);
+    }
+
+    /// Merges and deletes, and nothing else.
+    pub(super) fn merge_and_delete(&mut self, model: &mut Model, view: &View) {
         merge::merge_pass(model, view, self.workers);
         moves::delete_pass(model, view, 0, self.workers);
         absorb::absorb_pass(model, view, 0, self.workers);
-        model.ascend(view, 3, self.workers);
         self.say("merge, delete", active(model));
     }
 

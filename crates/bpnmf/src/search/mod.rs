@@ -275,7 +275,9 @@ impl Search {
             model.ascend(&view, 1, run.workers);
             moves::remask(&mut model, &view, run.workers);
             model.drop_empty();
-            run.simplify(&mut model, &view);
+            hyper::learn(&mut model, run.workers);
+            model.ascend(&view, 1, run.workers);
+            run.merge_and_delete(&mut model, &view);
             path.insert(0, Resolution { coarsening: power * step, components: active(&model) });
             if run.stopped || model.components() == 1 {
                 break;
