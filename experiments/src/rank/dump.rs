@@ -4,7 +4,8 @@ use super::data::Set;
 use bpnmf_io::Array;
 use std::path::Path;
 
-/// `NAME SEED OUT`: the counts as an F x T array, NaN where they are missing; an .npz gets the true parts and their usage too.
+/// `NAME SEED OUT`: the counts as an F x T array, NaN where they are missing; an .npz gets the true parts and their usage,
+/// too.
 pub(super) fn command(arguments: &[String]) -> Result<(), String> {
     let [name, seed, path] = arguments else {
         return Err("usage: rank dump NAME SEED OUT.npy (or OUT.npz, with the truth)".into());

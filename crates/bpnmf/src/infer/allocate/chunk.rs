@@ -25,7 +25,8 @@ pub(super) fn is_full(at: usize, end: usize, tiles: usize) -> bool {
     end == tiles || at / TOGETHER != end / TOGETHER
 }
 
-/// Runs `$run` for every chunk of `$tiles` tiles of lanes `V`; `$width` is how many it has, a constant, `$at` is the first of them.
+/// Runs `$run` for every chunk of `$tiles` tiles of lanes `V`; `$width` is how many it has, a constant, `$at` is the first
+/// of them.
 macro_rules! for_each_chunk {
     ($tiles:expr, $at:ident, $width:ident => $run:expr) => {{
         let mut $at = 0;

@@ -47,7 +47,7 @@ pub(super) fn score_columns<V: Lanes>(
     }
 }
 
-/// The scores of one tile, if there is such a tile, for the columns `which`.
+/// The scores of one tile, if there is such a tile, for the columns `which`. `ahead` is as in [`score_columns`].
 #[inline(always)]
 pub(super) fn score_tile<V: Lanes>(
     dictionary: &Dictionary,
