@@ -3,6 +3,7 @@
 mod compressed;
 
 use crate::error::Error;
+use crate::kernel::{LANES, Tile, flat_mut};
 use crate::random::{Key, Site};
 use crate::special::ln_gamma;
 use compressed::{Missing, SparseParts, check_compressed, turned};
@@ -26,8 +27,9 @@ pub struct Counts {
     features: usize,
     observations: usize,
     storage: Storage,
-    /// The values of a dense matrix in single precision, which is what a sweep reads: half the memory to go through.
-    single: Vec<f32>,
+    /// The columns of a dense matrix in single precision, each padded to tiles, which is what a sweep reads: half the memory to
+    /// go through.
+    single: Vec<Tile>,
     /// `None` if every entry was observed.
     missing: Option<Missing>,
     column_totals: Vec<f64>,
@@ -192,7 +194,7 @@ impl Counts {
 
     fn summarised(features: usize, observations: usize, storage: Storage, missing: Option<Missing>) -> Self {
         let single = match &storage {
-            Storage::Dense(values) => values.iter().map(|&value| value as f32).collect(),
+            Storage::Dense(values) => tiled(values, features),
             Storage::Sparse { .. } => Vec::new(),
         };
         let mut counts = Self {
@@ -261,9 +263,16 @@ impl Counts {
         matches!(self.storage, Storage::Sparse { .. })
     }
 
-    /// The values of the columns from `t` on if they are held dense, else nothing.
-    pub(crate) fn single_from(&self, t: usize) -> &[f32] {
-        self.single.get(t * self.features..).unwrap_or_default()
+    /// Column `t` in single precision, padded to tiles, if columns are held dense.
+    #[inline(always)]
+    pub(crate) fn single(&self, t: usize) -> &[Tile] {
+        let tiles = self.features.div_ceil(LANES);
+        &self.single[t * tiles..][..tiles]
+    }
+
+    /// The same of the columns from `t` on; nothing if they are not held dense, or if there is no such column.
+    pub(crate) fn single_from(&self, t: usize) -> &[Tile] {
+        self.single.get(t * self.features.div_ceil(LANES)..).unwrap_or_default()
     }
 
     /// Column `t`.
@@ -433,6 +442,18 @@ fn check_entry(feature: usize, observation: usize, value: f64) -> Result<(), Err
     } else {
         Ok(())
     }
+}
+
+/// Columns of `features` values in single precision, each padded to tiles.
+fn tiled(values: &[f64], features: usize) -> Vec<Tile> {
+    let tiles = features.div_ceil(LANES);
+    let mut out = vec![Tile::ZERO; values.len() / features * tiles];
+    for (column, out) in values.chunks_exact(features).zip(out.chunks_exact_mut(tiles)) {
+        for (value, out) in column.iter().zip(flat_mut(out)) {
+            *out = *value as f32;
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -72,6 +72,16 @@ impl Dictionary {
         &self.rows[k * self.row_tiles..][..self.row_tiles]
     }
 
+    /// `N` tiles of W_.k from tile `at` on.
+    #[inline(always)]
+    pub(crate) fn row_chunk<const N: usize>(&self, k: usize, at: usize) -> &[Tile; N] {
+        let (from, last) = (k * self.row_tiles + at, self.rows.len().checked_sub(N));
+        assert!(last.is_some_and(|last| from <= last), "padded to tiles");
+        // SAFETY: N tiles from `from` on are within `rows`, says the assertion. Slices would be checked twice, and this is
+        // done for every few products.
+        unsafe { &*self.rows.as_ptr().add(from).cast() }
+    }
+
     /// All rows for writing, each padded; call [`Self::settle`] afterwards.
     pub(crate) fn rows_mut(&mut self) -> core::slice::ChunksExactMut<'_, Tile> {
         self.rows.chunks_exact_mut(self.row_tiles)

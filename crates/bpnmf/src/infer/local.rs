@@ -180,7 +180,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         }
         let Sweep { counts, dictionary, key, .. } = self.sweep;
         let task = Task { counts, dictionary, allocation: self.allocation, key, iteration: self.iteration };
-        let works = scratch.sweep.columns();
+        let works = scratch.sweep.columns_mut();
         share(workers.simd, task, from, works, on, values, done, shares, &mut scratch.allocate);
         for column in done {
             // The whole group's tiers go with its first column.

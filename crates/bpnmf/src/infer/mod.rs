@@ -2,6 +2,7 @@
 
 pub(crate) mod activations;
 pub(crate) mod allocate;
+mod chunks;
 pub(crate) mod dictionary;
 pub(crate) mod draws;
 #[cfg(test)]

@@ -2,10 +2,11 @@
 //! when a decision needs it, so that rounding which builds up over flips cannot decide anything.
 
 use super::activations::ActiveColumn;
+use super::chunks::{chunk, chunk_mut, for_each_chunk};
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut};
+use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each, flat_mut};
 use crate::special::ln_1p;
 
 /// Beyond this relative error the running rate is built anew.
@@ -16,9 +17,6 @@ const ROUNDING: f32 = f32::EPSILON / 2.0;
 
 /// Rates above this, or below one over it, are left to the exact rule.
 const LIMIT: f32 = 1e18;
-
-/// Tiles of the rate for which columns take turns: their W, for all components, should fit into the first cache.
-pub(crate) const REBUILD: usize = 8;
 
 /// One column being swept. Entries are all F features, or only the positive ones (`compact`).
 #[derive(Debug, Clone, Default)]
@@ -34,14 +32,17 @@ pub(crate) struct Work {
     pub(crate) active: usize,
     /// Which, and how strongly, while the rate is built.
     parts: Vec<(usize, f32)>,
-    /// The counts, and the rate; 1 / rate and count / rate where there are counts, zero elsewhere.
-    pub(crate) x: Vec<Tile>,
+    /// The column, and its counts unless they are held this way anyway: see [`Self::x`].
+    t: usize,
+    own_x: Option<Vec<Tile>>,
+    /// The rate; 1 / rate and count / rate where there are counts, zero elsewhere.
     rate: Vec<Tile>,
-    /// Whether the rate is the sum over the components that are on in their order, every product fused.
+    /// Whether the rate is the sum over the components that are on in their order, and all that follows from it is as it
+    /// would be on any machine.
     in_order: bool,
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
-    /// The largest rate and the largest inverse of one so far, while the rate is built.
+    /// The largest rate and the largest inverse of one, where there are counts; so far, while the rate is built.
     largest: [Tile; 2],
     /// A bound of the relative error of `rate`.
     rate_error: f32,
@@ -56,7 +57,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// Takes up column `t`, but for what [`Self::load_at`] takes up; a rebuild must follow.
+    /// Takes up column `t`; a rebuild must follow.
     #[inline(always)]
     pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
@@ -75,48 +76,50 @@ impl Work {
             _ => counts.features(),
         };
         let tiles = self.entries.div_ceil(LANES);
-        if self.x.len() != tiles {
-            for part in [&mut self.x, &mut self.rate, &mut self.inverse, &mut self.ratio] {
+        for part in [&mut self.rate, &mut self.inverse, &mut self.ratio] {
+            if part.len() != tiles {
                 part.resize(tiles, Tile::ZERO);
             }
         }
-        if let Some(last) = self.x.last_mut() {
-            *last = Tile::ZERO;
-        }
-        let x = flat_mut(&mut self.x);
-        match column {
-            Column::Dense(_) if !compact => {}
-            Column::Sparse(_, values) if compact => {
-                for (x, &value) in x.iter_mut().zip(values) {
-                    *x = value as f32;
+        self.t = t;
+        if compact || counts.is_sparse() {
+            let own = self.own_x.get_or_insert_default();
+            own.clear();
+            own.resize(tiles, Tile::ZERO);
+            let x = flat_mut(own);
+            match column {
+                Column::Sparse(_, values) if compact => {
+                    for (x, &value) in x.iter_mut().zip(values) {
+                        *x = value as f32;
+                    }
+                }
+                _ => {
+                    for (entry, (f, value)) in column.positive().enumerate() {
+                        x[if compact { entry } else { f }] = value as f32;
+                    }
                 }
             }
-            Column::Dense(_) => {
-                for (x, (_, value)) in x.iter_mut().zip(column.positive()) {
-                    *x = value as f32;
-                }
-            }
-            Column::Sparse(..) => {
-                x.fill(0.0);
-                for (f, value) in column.positive() {
-                    x[f] = value as f32;
-                }
-            }
+        } else {
+            self.own_x = None;
         }
         let total = counts.column_totals()[t];
         self.total = total as f32;
         self.inverse_total = if total > 0.0 { (1.0 / total) as f32 } else { 0.0 };
     }
 
-    /// Takes up [`REBUILD`] tiles of column `t` from tile `at` on, unless that has been done already: just before they are
-    /// needed.
+    /// The counts at the entries, padded to tiles. `counts` is what they were taken up from.
     #[inline(always)]
-    pub(crate) fn load_at(&mut self, counts: &Counts, t: usize, at: usize) {
-        if !self.compact && !counts.is_sparse() && at < self.x.len() {
-            let end = self.x.len().min(at + REBUILD);
-            let values = &counts.single_from(t)[at * LANES..self.entries.min(end * LANES)];
-            flat_mut(&mut self.x[at..end])[..values.len()].copy_from_slice(values);
+    pub(crate) fn x<'a>(&'a self, counts: &'a Counts) -> &'a [Tile] {
+        match &self.own_x {
+            Some(own) => own,
+            None => counts.single(self.t),
         }
+    }
+
+    /// Tiles of entries.
+    #[inline(always)]
+    pub(crate) fn tiles(&self) -> usize {
+        self.rate.len()
     }
 
     /// W_.k at the entries: the dictionary's own row, or gathered into `buffer`.
@@ -130,136 +133,152 @@ impl Work {
         if !self.compact {
             return dictionary.row_tiles(k);
         }
-        buffer.resize(self.x.len(), Tile::ZERO);
+        buffer.resize(self.tiles(), Tile::ZERO);
         // The tiles rather than the row: they have just been read for the scores.
         let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
         for (out, &f) in flat_mut(buffer).iter_mut().zip(&self.rows) {
             *out = tile[f as usize].0[lane];
         }
-        &buffer[..self.x.len()]
+        &buffer[..self.tiles()]
     }
 
     /// Builds the rate anew from the components that are on.
     #[inline(always)]
-    pub(crate) fn rebuild<V: Lanes>(&mut self, dictionary: &Dictionary, column: ActiveColumn<'_>) {
+    fn rebuild<V: Lanes>(&mut self, counts: &Counts, dictionary: &Dictionary, column: ActiveColumn<'_>) {
         self.start_rebuild(column);
-        for at in (0..self.rate.len()).step_by(REBUILD) {
-            self.rebuild_at::<V>(dictionary, at);
+        self.rebuild_all::<V>(counts, dictionary);
+    }
+
+    /// The first of three parts of a rebuild. The second may be for a chunk at a time: many columns that take turns find W
+    /// in the first cache.
+    #[inline(always)]
+    pub(crate) fn start_rebuild(&mut self, column: ActiveColumn<'_>) {
+        column.list(&mut self.parts);
+        self.largest = [Tile::ZERO; 2];
+    }
+
+    /// The other two parts.
+    #[inline(always)]
+    pub(crate) fn rebuild_all<V: Lanes>(&mut self, counts: &Counts, dictionary: &Dictionary) {
+        if self.compact {
+            self.rate.fill(Tile::ZERO);
+            for &(k, h) in &self.parts {
+                let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
+                for (rate, &f) in flat_mut(&mut self.rate).iter_mut().zip(&self.rows) {
+                    *rate += tile[f as usize].0[lane] * h;
+                }
+            }
+            for at in 0..self.rate.len() {
+                self.follow(counts, [V::load(&self.rate[at].0)], at);
+            }
+        } else {
+            for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
         }
         self.finish_rebuild::<V>();
     }
 
-    /// The first of three parts of a rebuild. The second is for [`REBUILD`] tiles at a time: many columns that take turns
-    /// find W in the first cache.
+    /// Builds `N` tiles of the rate from tile `at` on, unless compact: in the order of the components, every product fused.
     #[inline(always)]
-    pub(crate) fn start_rebuild(&mut self, column: ActiveColumn<'_>) {
-        column.list(&mut self.parts);
-        self.active = self.parts.len();
-        self.largest = [Tile::ZERO; 2];
-    }
-
-    /// Builds [`REBUILD`] tiles from tile `at` on, or what is left of them.
-    #[inline(always)]
-    pub(crate) fn rebuild_at<V: Lanes>(&mut self, dictionary: &Dictionary, at: usize) {
-        let tiles = self.rate.len().saturating_sub(at).min(REBUILD);
-        if tiles == 0 {
-            return;
-        }
-        let [rate, inverse] = &self.largest;
-        let mut extremes = Extremes { rate: V::load(&rate.0), inverse: V::load(&inverse.0) };
-        if self.compact {
-            self.rate[at..at + tiles].fill(Tile::ZERO);
-            for &(k, h) in &self.parts {
-                let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
-                let rates = flat_mut(&mut self.rate[at..at + tiles]);
-                for (rate, &f) in rates.iter_mut().zip(&self.rows[at * LANES..]) {
-                    *rate += tile[f as usize].0[lane] * h;
-                }
-            }
-            for at in at..at + tiles {
-                self.follow(at, V::load(&self.rate[at].0), &mut extremes);
-            }
-        } else {
-            let (mut at, end) = (at, at + tiles);
-            while at < end {
-                let tiles = (end - at).min(V::CHUNK);
-                match tiles {
-                    1 => self.rebuild_tiles::<V, 1>(dictionary, at, &mut extremes),
-                    2 => self.rebuild_tiles::<V, 2>(dictionary, at, &mut extremes),
-                    3 => self.rebuild_tiles::<V, 3>(dictionary, at, &mut extremes),
-                    4 => self.rebuild_tiles::<V, 4>(dictionary, at, &mut extremes),
-                    5 => self.rebuild_tiles::<V, 5>(dictionary, at, &mut extremes),
-                    6 => self.rebuild_tiles::<V, 6>(dictionary, at, &mut extremes),
-                    7 => self.rebuild_tiles::<V, 7>(dictionary, at, &mut extremes),
-                    _ => self.rebuild_tiles::<V, REBUILD>(dictionary, at, &mut extremes),
-                }
-                at += tiles;
+    pub(crate) fn rebuild_tiles<V: Lanes, const N: usize>(
+        &mut self,
+        counts: &Counts,
+        dictionary: &Dictionary,
+        at: usize,
+    ) {
+        let mut rates = [V::splat(0.0); N];
+        for &(k, h) in &self.parts {
+            let (w, h) = (dictionary.row_chunk::<N>(k, at), V::splat(h));
+            for n in 0..N {
+                rates[n] = V::load(&w[n].0).fused(h, rates[n]);
             }
         }
-        extremes.rate.store(&mut self.largest[0].0);
-        extremes.inverse.store(&mut self.largest[1].0);
+        self.follow(counts, rates, at);
     }
 
     /// The last part of a rebuild.
     #[inline(always)]
     pub(crate) fn finish_rebuild<V: Lanes>(&mut self) {
-        let [rate, inverse] = &self.largest;
-        let extremes = Extremes { rate: V::load(&rate.0), inverse: V::load(&inverse.0) };
+        self.active = self.parts.len();
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
-        self.in_order = V::FUSES && !self.compact;
-        self.settle(&extremes);
+        self.in_order = !self.compact;
+        self.settle::<V>();
     }
 
-    /// The rate, if it was added up as it is for what is kept: in the order of the components, every product fused.
+    /// Builds the rate anew from `parts`, the components that are on, unless it is the sum over them in their order.
     #[inline(always)]
-    pub(crate) fn kept_rate(&self) -> Option<&[Tile]> {
-        self.in_order.then_some(&self.rate)
-    }
-
-    /// Builds `N` tiles of the rate from tile `at` on.
-    #[inline(always)]
-    fn rebuild_tiles<V: Lanes, const N: usize>(
+    pub(crate) fn bring_in_order<V: Lanes>(
         &mut self,
+        counts: &Counts,
         dictionary: &Dictionary,
-        at: usize,
-        extremes: &mut Extremes<V>,
+        parts: &[(usize, f32)],
     ) {
-        let mut sums = [V::splat(0.0); N];
-        for &(k, h) in &self.parts {
-            let w = &dictionary.row_tiles(k)[at..at + N];
-            for i in 0..N {
-                sums[i] = V::load(&w[i].0).mul_add(V::splat(h), sums[i]);
-            }
-        }
-        for i in 0..N {
-            self.follow(at + i, sums[i], extremes);
+        if !self.in_order {
+            self.parts.clear();
+            self.parts.extend_from_slice(parts);
+            self.largest = [Tile::ZERO; 2];
+            self.rebuild_all::<V>(counts, dictionary);
         }
     }
 
-    /// Sets one tile of the rate and what follows from it. Returns 1 / rate.
+    /// The rate.
     #[inline(always)]
-    fn follow<V: Lanes>(&mut self, at: usize, rate: V, extremes: &mut Extremes<V>) -> V {
-        let x = V::load(&self.x[at].0);
-        let inverse = rate.max(V::splat(f32::MIN_POSITIVE)).reciprocal().where_positive(x);
-        extremes.rate = extremes.rate.max(rate.where_positive(x));
-        extremes.inverse = extremes.inverse.max(inverse);
-        rate.store(&mut self.rate[at].0);
-        inverse.store(&mut self.inverse[at].0);
-        x.mul(inverse).store(&mut self.ratio[at].0);
-        inverse
+    pub(crate) fn rate(&self) -> &[Tile] {
+        &self.rate
+    }
+
+    /// Gives away count / rate for memory of the same size.
+    #[inline(always)]
+    pub(crate) fn swap_ratio(&mut self, with: &mut Vec<Tile>) {
+        core::mem::swap(&mut self.ratio, with);
+    }
+
+    /// Whether the rate is in range, and its inverse at most `largest`, where there are counts.
+    #[inline(always)]
+    pub(crate) fn is_tame<V: Lanes>(&self, largest: f32) -> bool {
+        !self.wild && V::load(&self.largest[1].0).gt(V::splat(largest)) == 0
+    }
+
+    /// Sets `N` tiles of the rate from tile `at` on and what follows from them: the same bits on every machine. Returns
+    /// 1 / rate, or 0 where there are no counts.
+    #[inline(always)]
+    fn follow<V: Lanes, const N: usize>(&mut self, counts: &Counts, rates: [V; N], at: usize) -> [V; N] {
+        let x = match &self.own_x {
+            Some(own) => own,
+            None => counts.single(self.t),
+        };
+        let x: &[Tile; N] = chunk(x, at);
+        let rate: &mut [Tile; N] = chunk_mut(&mut self.rate, at);
+        let inverse: &mut [Tile; N] = chunk_mut(&mut self.inverse, at);
+        let ratio: &mut [Tile; N] = chunk_mut(&mut self.ratio, at);
+        let [largest_rate, largest_inverse] = &mut self.largest;
+        let mut largest = [V::load(&largest_rate.0), V::load(&largest_inverse.0)];
+        let mut inverses = rates;
+        for n in 0..N {
+            let x = V::load(&x[n].0);
+            let least = rates[n].max(V::splat(f32::MIN_POSITIVE));
+            inverses[n] = V::splat(1.0).div(least).where_positive(x);
+            largest[0] = largest[0].max(rates[n].where_positive(x));
+            largest[1] = largest[1].max(inverses[n]);
+            rates[n].store(&mut rate[n].0);
+            inverses[n].store(&mut inverse[n].0);
+            x.mul(inverses[n]).store(&mut ratio[n].0);
+        }
+        largest[0].store(&mut largest_rate.0);
+        largest[1].store(&mut largest_inverse.0);
+        inverses
     }
 
     /// Brings up to date what follows from the rate as a whole.
     #[inline(always)]
-    fn settle<V: Lanes>(&mut self, extremes: &Extremes<V>) {
-        let limit = V::splat(LIMIT);
-        self.wild = (extremes.rate.gt(limit) | extremes.inverse.gt(limit)) != 0;
+    fn settle<V: Lanes>(&mut self) {
+        let [rate, inverse] = &self.largest;
+        self.wild = (V::load(&rate.0).gt(V::splat(LIMIT)) | V::load(&inverse.0).gt(V::splat(LIMIT))) != 0;
         // The error of a term is that of the rate and of a few roundings; a sum adds half an epsilon for every addition.
         // Logarithms of 1 + v multiply it by v / ((1 + v) log(1 + v)): at most 1 where v > 0, at most 9.3 where v > -0.97.
         let term = self.rate_error * 1.01 + 4.0 * f32::EPSILON;
         let additions = |number: usize| (number as f32 * 0.5 + 12.0) * f32::EPSILON;
         self.error = term + additions(self.entries);
-        let logarithms = LN_ERROR + additions(self.x.len());
+        let logarithms = LN_ERROR + additions(self.tiles());
         self.log_errors = [logarithms + term, logarithms + 10.0 * term];
     }
 
@@ -268,6 +287,7 @@ impl Work {
     #[inline(always)]
     pub(crate) fn switch<V: Lanes>(
         &mut self,
+        counts: &Counts,
         dictionary: &Dictionary,
         w: &[Tile],
         h: f32,
@@ -276,23 +296,27 @@ impl Work {
     ) {
         let was_wild = self.wild;
         let step = V::splat(if on { h } else { -h });
-        let mut extremes = Extremes::<V>::none();
+        self.largest = [Tile::ZERO; 2];
         // How much smaller a rate has become is how much larger its relative error is now.
         let mut shrinkage = V::splat(1.0);
-        for (at, w) in w.iter().enumerate() {
-            let before = V::load(&self.rate[at].0);
-            let inverse = self.follow(at, V::load(&w.0).mul_add(step, before), &mut extremes);
-            shrinkage = shrinkage.max(before.mul(inverse));
-        }
+        for_each_chunk!(w.len(), at, N => {
+            let w: &[Tile; N] = chunk(w, at);
+            let before: [V; N] = each!(V, N, n => V::load(&self.rate[at + n].0));
+            let after: [V; N] = each!(V, N, n => V::load(&w[n].0).mul_add(step, before[n]));
+            let inverse = self.follow(counts, after, at);
+            for n in 0..N {
+                shrinkage = shrinkage.max(before[n].mul(inverse[n]));
+            }
+        });
         self.in_order = false;
         self.active = if on { self.active + 1 } else { self.active - 1 };
         self.rate_error = (self.rate_error + ROUNDING) * 1.0001 * shrinkage.largest() + ROUNDING;
         // Asked this way round so that NaN, too, means to build anew.
         let sound = self.rate_error <= RATE_ERROR;
         if was_wild || !sound {
-            self.rebuild::<V>(dictionary, column);
+            self.rebuild::<V>(counts, dictionary, column);
         } else {
-            self.settle(&extremes);
+            self.settle::<V>();
         }
     }
 
@@ -302,7 +326,6 @@ impl Work {
         let column = |t: usize| {
             let mut work = Self::default();
             work.load(counts, t, compact);
-            (0..work.x.len()).step_by(REBUILD).for_each(|at| work.load_at(counts, t, at));
             work
         };
         (0..counts.observations()).map(column).collect()
@@ -312,19 +335,6 @@ impl Work {
     #[inline(always)]
     pub(crate) fn lonely(&self) -> bool {
         self.active <= 1 && self.total > 0.0
-    }
-}
-
-/// The largest rate and the largest inverse of one, where there are counts.
-struct Extremes<V> {
-    rate: V,
-    inverse: V,
-}
-
-impl<V: Lanes> Extremes<V> {
-    #[inline(always)]
-    fn none() -> Self {
-        Self { rate: V::splat(0.0), inverse: V::splat(0.0) }
     }
 }
 

@@ -46,8 +46,8 @@ fn allocated(
     let task = Task { counts, dictionary, allocation, key: Key::new(0), iteration: 0 };
     let (mut out, mut shares) = (vec![Allocated::default(); COLUMNS], vec![0.0; COLUMNS * COMPONENTS]);
     let mut scratch = Scratch::default();
-    let works = Work::all_of(counts, compact(counts));
-    share(simd, task, 0, &works, &[0b111; COLUMNS], values, &mut out, &mut shares, &mut scratch);
+    let mut works = Work::all_of(counts, compact(counts));
+    share(simd, task, 0, &mut works, &[0b111; COLUMNS], values, &mut out, &mut shares, &mut scratch);
     let lines = 2 * FEATURES.div_ceil(LANES);
     let mut sums = vec![Line::ZERO; COMPONENTS * lines];
     add_up(simd, counts, &mut sums, 0, &out, &mut scratch);

@@ -54,8 +54,8 @@ pub(crate) struct Allocated {
 /// Memory a thread needs for allocating, allocated once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
-    compact: compact::Scratch,
-    dense: dense::Scratch,
+    gathered: Vec<Tile>,
+    sums: Vec<Tile>,
     sampled: sampled::Scratch,
     on: sums::Listed,
 }
@@ -71,12 +71,12 @@ pub(crate) struct Task<'a> {
 }
 
 /// The columns from `first` on: their rates anew, their log-likelihoods, and the counts of every component that is on,
-/// expected or drawn, to `shares`, K a column. `works` has been left by a sweep over these columns.
+/// expected or drawn, to `shares`, K a column. `works` has been left by a sweep over these columns, and is spoilt.
 pub(crate) fn share(
     simd: Simd,
     task: Task<'_>,
     first: usize,
-    works: &[Work],
+    works: &mut [Work],
     on: &[u16],
     values: &[Tile],
     out: &mut [Allocated],
@@ -90,10 +90,11 @@ pub(crate) fn share(
         column.load(task.counts, first + c);
     }
     ln_activations(simd, on, values, out);
+    let Scratch { gathered, sums, .. } = scratch;
     if compact(task.counts) {
-        compact::share(simd, task, first, works, out, shares, &mut scratch.compact);
+        compact::share(simd, task, first, works, out, shares, gathered, sums);
     } else {
-        dense::share(simd, task, first, works, out, shares, &mut scratch.dense);
+        dense::share(simd, task, first, works, out, shares, sums);
     }
     for (c, column) in out.iter_mut().enumerate() {
         // What is expected where nothing was observed says nothing.

@@ -45,8 +45,8 @@ fn drawn(simd: Simd, n: u64, weights: &[f64], density: f64, iteration: u32) -> V
     let (on, values) = (on.repeat(COLUMNS), values.repeat(COLUMNS));
     let (mut out, mut shares) = (vec![Allocated::default(); COLUMNS], vec![0.0; COLUMNS * COMPONENTS]);
     let mut scratch = allocate::Scratch::default();
-    let works = Work::all_of(&counts, compact(&counts));
-    allocate::share(simd, task, 0, &works, &on, &values, &mut out, &mut shares, &mut scratch);
+    let mut works = Work::all_of(&counts, compact(&counts));
+    allocate::share(simd, task, 0, &mut works, &on, &values, &mut out, &mut shares, &mut scratch);
     let mut given: Vec<Vec<f64>> = vec![Vec::new(); weights.len()];
     for (t, column) in out.iter().enumerate() {
         let mut sums = vec![0.0; FEATURES * COMPONENTS];

@@ -1,20 +1,28 @@
 //! Sums over columns of what the components were given, each in the order of the columns.
 
 use super::Allocated;
-use super::chunk::for_each_chunk;
 use crate::counts::Counts;
+use crate::infer::chunks::{chunk, for_each_chunk};
 use crate::kernel::doubles::{Doubles, Eight, Line, flat_lines_mut};
 use crate::kernel::{LANES, Tile, dispatch, flat};
+use core::ops::Range;
 
 /// Columns, and tiles of entries of a column, whose sums are taken in single precision before they are added to the others
 /// in double precision. The relative error of such a sum is below half an epsilon for each of its terms, 3.8e-6; roundings
 /// cancel, and as a rule it is some 2e-7.
 pub(crate) const TOGETHER: usize = 64;
 
-/// For each of some components the columns it is on in, and how strongly. Made once, for whether a site is on cannot be
-/// predicted, and would be asked for every few features.
+/// The tiles from tile `from` of `tiles` on that are added up together: [`TOGETHER`], or one more that comes last.
+#[inline(always)]
+pub(super) fn run(from: usize, tiles: usize) -> Range<usize> {
+    from..if tiles - from <= TOGETHER + 1 { tiles } else { from + TOGETHER }
+}
+
+/// For each of some components the columns it is on in, and how strongly, [`TOGETHER`] columns after the other. Made once,
+/// for whether a site is on cannot be predicted, and would be asked for every few features.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listed {
+    components: usize,
     /// Where the columns of a component end.
     ends: Vec<usize>,
     columns: Vec<(usize, f32)>,
@@ -26,11 +34,14 @@ impl Listed {
     fn fill(&mut self, first: usize, components: usize, done: &[Allocated]) {
         // A component before ours wraps around to a number that is too large as well.
         let ours = |k: usize| Some(k.wrapping_sub(first)).filter(|&k| k < components);
+        self.components = components;
         self.ends.clear();
-        self.ends.resize(components, 0);
-        for column in done {
-            for k in column.parts.iter().filter_map(|&(k, _)| ours(k)) {
-                self.ends[k] += 1;
+        self.ends.resize(done.len().div_ceil(TOGETHER) * components, 0);
+        for (done, ends) in done.chunks(TOGETHER).zip(self.ends.chunks_exact_mut(components)) {
+            for column in done {
+                for k in column.parts.iter().filter_map(|&(k, _)| ours(k)) {
+                    ends[k] += 1;
+                }
             }
         }
         let mut sites = 0;
@@ -38,21 +49,25 @@ impl Listed {
             sites += core::mem::replace(end, sites);
         }
         self.columns.resize(sites, (0, 0.0));
-        for (c, column) in done.iter().enumerate() {
-            for &(k, h) in &column.parts {
-                if let Some(k) = ours(k) {
-                    self.columns[self.ends[k]] = (c, h);
-                    self.ends[k] += 1;
+        for (done, ends) in done.chunks(TOGETHER).zip(self.ends.chunks_exact_mut(components)) {
+            for (c, column) in done.iter().enumerate() {
+                for &(k, h) in &column.parts {
+                    if let Some(k) = ours(k) {
+                        self.columns[ends[k]] = (c, h);
+                        ends[k] += 1;
+                    }
                 }
             }
         }
     }
 
-    /// Every component's columns, counted from the first of the block, in their order.
+    /// Every component's columns of a run of [`TOGETHER`], counted from its first, in their order.
     #[inline(always)]
-    fn components(&self) -> impl Iterator<Item = &[(usize, f32)]> {
-        let mut from = 0;
-        self.ends.iter().map(move |&end| &self.columns[core::mem::replace(&mut from, end)..end])
+    fn components(&self, run: usize) -> impl Iterator<Item = &[(usize, f32)]> {
+        let (before, ends) = self.ends.split_at(run * self.components);
+        let mut from = before.last().copied().unwrap_or(0);
+        let ends = &ends[..self.components];
+        ends.iter().map(move |&end| &self.columns[core::mem::replace(&mut from, end)..end])
     }
 }
 
@@ -73,37 +88,43 @@ fn add_up_components<V: Doubles>(
     scratch: &mut super::Scratch,
 ) {
     let (tiles, on) = (counts.features().div_ceil(LANES), &mut scratch.on);
-    let components = sums.len() / (2 * tiles);
-    for done in done.chunks(TOGETHER) {
-        on.fill(first, components, done);
+    on.fill(first, sums.len() / (2 * tiles), done);
+    let runs = || done.chunks(TOGETHER).enumerate();
+    if !crate::infer::mask::compact(counts) {
+        for_each_chunk!(tiles, at, N => for (run, done) in runs() {
+            add_up_tiles::<V, N>(sums, tiles, at, on.components(run), done);
+        });
+    }
+    for (run, done) in runs() {
         if crate::infer::mask::compact(counts) {
-            add_up_entries(sums, tiles, on, done);
-        } else {
-            for_each_chunk!(tiles, at, N => add_up_tiles::<V, N>(sums, tiles, at, on, done));
+            add_up_entries(sums, tiles, on.components(run), done);
         }
         if done.iter().any(|column| !column.far.is_empty()) {
-            add_up_far(sums, tiles, on, done);
+            add_up_far(sums, tiles, on.components(run), done);
         }
     }
 }
 
 /// `N` tiles of the sums of every component, from tile `at` on.
 #[inline(always)]
-fn add_up_tiles<V: Doubles, const N: usize>(
+fn add_up_tiles<'a, V: Doubles, const N: usize>(
     sums: &mut [Line],
     tiles: usize,
     at: usize,
-    on: &Listed,
+    on: impl Iterator<Item = &'a [(usize, f32)]>,
     done: &[Allocated],
 ) {
-    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on.components()) {
+    let mut ratios: [&[Tile; N]; TOGETHER] = [&[Tile::ZERO; N]; TOGETHER];
+    for (ratio, column) in ratios.iter_mut().zip(done) {
+        *ratio = chunk(&column.ratio, at);
+    }
+    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on) {
         if on.is_empty() {
             continue;
         }
         let mut totals = [V::splat(0.0); N];
         for &(c, h) in on {
-            let ratio: &[Tile; N] = done[c].ratio[at..].first_chunk().expect("padded to tiles");
-            let h = V::splat(h);
+            let (ratio, h) = (ratios[c % TOGETHER], V::splat(h));
             for n in 0..N {
                 totals[n] = V::load(&ratio[n].0).fused(h, totals[n]);
             }
@@ -121,8 +142,13 @@ fn add_up_tiles<V: Doubles, const N: usize>(
 
 /// The same for columns of which only the positive entries are held, in double precision.
 #[inline(always)]
-fn add_up_entries(sums: &mut [Line], tiles: usize, on: &Listed, done: &[Allocated]) {
-    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on.components()) {
+fn add_up_entries<'a>(
+    sums: &mut [Line],
+    tiles: usize,
+    on: impl Iterator<Item = &'a [(usize, f32)]>,
+    done: &[Allocated],
+) {
+    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on) {
         let sums = flat_lines_mut(sums);
         for &(c, h) in on {
             let (column, h) = (&done[c], f64::from(h));
@@ -136,8 +162,13 @@ fn add_up_entries(sums: &mut [Line], tiles: usize, on: &Listed, done: &[Allocate
 /// The same for the entries that are out of the range of single precision.
 #[cold]
 #[inline(never)]
-fn add_up_far(sums: &mut [Line], tiles: usize, on: &Listed, done: &[Allocated]) {
-    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on.components()) {
+fn add_up_far<'a>(
+    sums: &mut [Line],
+    tiles: usize,
+    on: impl Iterator<Item = &'a [(usize, f32)]>,
+    done: &[Allocated],
+) {
+    for (sums, on) in sums.chunks_exact_mut(2 * tiles).zip(on) {
         for &(c, h) in on {
             for far in &done[c].far {
                 flat_lines_mut(sums)[far.f] += far.ratio * f64::from(h);

@@ -97,22 +97,7 @@ fn entries(counts: &Counts, t: usize) -> Vec<(usize, f64)> {
 fn ratio(state: &State, on: &[(usize, f32)], f: usize, x: f64) -> f32 {
     let rate = on.iter().fold(0.0f32, |rate, &(k, h)| state.dictionary.row(k)[f].mul_add(h, rate));
     assert!(x == 0.0 || (1e-30..1e30).contains(&rate) && x / f64::from(rate) < 1e18, "{x} / {rate}");
-    x as f32 * inverse(rate.max(f32::MIN_POSITIVE))
-}
-
-/// 1 / rate by a polynomial and a step of the third order.
-fn inverse(rate: f32) -> f32 {
-    let mut power = 1.0f32;
-    while rate * power >= 1.5 {
-        power *= 0.5;
-    }
-    while rate * power < 0.75 {
-        power *= 2.0;
-    }
-    let f = rate * power - 1.0;
-    let q = (-0.701_114_8f32).mul_add(f, 1.051_672_1).mul_add(f, -1.018_807_4).mul_add(f, 0.999_636_23);
-    let miss = (-1.0 - f).mul_add(q, 1.0);
-    q.mul_add(miss.mul_add(miss, miss), q) * power
+    x as f32 * (1.0 / rate.max(f32::MIN_POSITIVE))
 }
 
 /// One partial sum in single precision for every index mod 16, over 64 times 16 products, or over what is left if that is

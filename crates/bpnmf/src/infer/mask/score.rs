@@ -9,6 +9,9 @@ use crate::kernel::{LANES, Lanes, Tile, flat, prefetch_early};
 const MOST_AT_ONCE: usize = 8;
 pub(super) const MOST_TILES: usize = 2;
 
+/// Features between two looks ahead: a cache line for four columns.
+const STEP: usize = 4;
+
 /// Whether so few components of a tile are scored sooner by their own rows, four at a time, than side by side. A sum
 /// over lanes takes about as long as five products.
 #[inline(always)]
@@ -24,7 +27,7 @@ pub(super) fn score_columns<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
     columns: &[Work],
-    ahead: &[f32],
+    ahead: &[Tile],
     scores: &mut [Tile],
 ) {
     let mut all = [0; MOST_COLUMNS];
@@ -36,7 +39,7 @@ pub(super) fn score_columns<V: Lanes>(
     if V::TILES == 2 && !by_rows(dictionary.lanes(tile + 1), w.len()) && !columns[0].compact {
         let tiles = [w, dictionary.tile(tile + 1)];
         for which in all.chunks(V::COLUMNS) {
-            let ahead = ahead.get(which[0] * w.len()..).unwrap_or_default();
+            let ahead = ahead.get(which[0] * w.len().div_ceil(LANES)..).unwrap_or_default();
             scores_of_group::<V, 2>(tiles, columns, which, ahead, scores);
         }
         return;
@@ -54,7 +57,7 @@ pub(super) fn score_tile<V: Lanes>(
     tile: usize,
     columns: &[Work],
     which: &[usize],
-    ahead: &[f32],
+    ahead: &[Tile],
     scores: &mut [Tile],
 ) {
     let lanes = dictionary.lanes(tile);
@@ -70,7 +73,7 @@ pub(super) fn score_tile<V: Lanes>(
                 score_lanes::<V>(dictionary, tile, lanes, &columns[c], &mut scores[c]);
             }
         } else {
-            let ahead = ahead.get(which[0] * w.len()..).unwrap_or_default();
+            let ahead = ahead.get(which[0] * w.len().div_ceil(LANES)..).unwrap_or_default();
             scores_of_group::<V, 1>([w], columns, which, ahead, scores);
         }
     }
@@ -82,7 +85,7 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     tiles: [&[Tile]; TILES],
     columns: &[Work],
     which: &[usize],
-    ahead: &[f32],
+    ahead: &[Tile],
     scores: &mut [Tile],
 ) {
     let features = tiles[0].len();
@@ -98,27 +101,47 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
         w[i] = tiles[i].as_ptr();
     }
     let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
-    for f in 0..features {
+    let whole = features / STEP * STEP;
+    for first in (0..whole).step_by(STEP) {
         // In all as many as these columns have.
-        prefetch_early(ahead, f * V::COLUMNS);
-        // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read. Slices
-        // would be checked for every single product.
-        unsafe {
-            let mut at_feature = [V::splat(0.0); TILES];
-            for i in 0..TILES {
-                at_feature[i] = V::load(&(*w[i].add(f)).0);
-            }
-            for c in 0..V::COLUMNS {
-                let ratio = V::splat(*ratios[c].add(f));
-                for i in 0..TILES {
-                    sums[i][c] = ratio.mul_add(at_feature[i], sums[i][c]);
-                }
-            }
+        for line in 0..V::COLUMNS / 4 {
+            prefetch_early(ahead, first * V::COLUMNS / LANES + line);
         }
+        for f in first..first + STEP {
+            // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read.
+            unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
+        }
+    }
+    for f in whole..features {
+        // SAFETY: as above.
+        unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
     }
     for i in 0..TILES {
         for (n, &c) in which.iter().enumerate() {
             sums[i][n].store(&mut scores[i * MOST_COLUMNS + c].0);
+        }
+    }
+}
+
+/// Adds the products of feature `f` to the scores. Slices would be checked for every single product: W and all ratios must
+/// have that feature.
+#[inline(always)]
+unsafe fn add_products<V: Lanes, const TILES: usize>(
+    w: [*const Tile; TILES],
+    ratios: &[*const f32; MOST_AT_ONCE],
+    f: usize,
+    sums: &mut [[V; MOST_AT_ONCE]; TILES],
+) {
+    let mut at_feature = [V::splat(0.0); TILES];
+    for i in 0..TILES {
+        // SAFETY: the caller's.
+        at_feature[i] = V::load(unsafe { &(*w[i].add(f)).0 });
+    }
+    for c in 0..V::COLUMNS {
+        // SAFETY: the caller's.
+        let ratio = V::splat(unsafe { *ratios[c].add(f) });
+        for i in 0..TILES {
+            sums[i][c] = ratio.mul_add(at_feature[i], sums[i][c]);
         }
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn moments<P, V: Lanes>(
     sites: &mut Sites,
     gathered: &mut Vec<Tile>,
 ) {
-    match columns[0].x.len() {
+    match columns[0].tiles() {
         5 if !columns[0].compact => moments_of::<P, V, 5>(job, tile, columns, scores, sites, gathered),
         _ => moments_of::<P, V, 0>(job, tile, columns, scores, sites, gathered),
     }
@@ -161,7 +161,7 @@ pub(super) fn logarithms<P, V: Lanes>(
         let work = &columns[c];
         let w = work.component(job.dictionary, tile * LANES + lane, gathered);
         let h = sites.signed_h[c].0[lane];
-        let (gain, least) = gain_of::<V>(work, w, h);
+        let (gain, least) = gain_of::<V>(work.x(job.counts), &work.inverse, w, h);
         let error = work.log_errors[usize::from(h < 0.0)] * gain.abs();
         let stay = sites.stay[c].0[lane];
         let sound = least.gt(V::splat(-SHARE)) == u16::MAX;
@@ -174,17 +174,17 @@ pub(super) fn logarithms<P, V: Lanes>(
 
 /// sum x log(1 + part) of parts w h / rate, and the least part of every lane.
 #[inline(always)]
-fn gain_of<V: Lanes>(work: &Work, w: &[Tile], h: f32) -> (f32, V) {
+fn gain_of<V: Lanes>(x: &[Tile], inverse: &[Tile], w: &[Tile], h: f32) -> (f32, V) {
     let mut out = (V::splat(0.0), V::splat(0.0));
-    let tiles = work.x.len();
+    let tiles = x.len();
     let mut at = 0;
     while at < tiles {
         at += match tiles - at {
-            1 => add_gain::<V, 1>(work, w, h, at, &mut out),
-            2 => add_gain::<V, 2>(work, w, h, at, &mut out),
-            3 => add_gain::<V, 3>(work, w, h, at, &mut out),
-            5 => add_gain::<V, 5>(work, w, h, at, &mut out),
-            _ => add_gain::<V, 4>(work, w, h, at, &mut out),
+            1 => add_gain::<V, 1>(x, inverse, w, h, at, &mut out),
+            2 => add_gain::<V, 2>(x, inverse, w, h, at, &mut out),
+            3 => add_gain::<V, 3>(x, inverse, w, h, at, &mut out),
+            5 => add_gain::<V, 5>(x, inverse, w, h, at, &mut out),
+            _ => add_gain::<V, 4>(x, inverse, w, h, at, &mut out),
         };
     }
     (out.0.sum(), out.1)
@@ -192,8 +192,15 @@ fn gain_of<V: Lanes>(work: &Work, w: &[Tile], h: f32) -> (f32, V) {
 
 /// Adds `N` tiles from tile `at` on to the sum, and to the least.
 #[inline(always)]
-fn add_gain<V: Lanes, const N: usize>(work: &Work, w: &[Tile], h: f32, at: usize, out: &mut (V, V)) -> usize {
-    let (x, inverse, w) = (&work.x[at..][..N], &work.inverse[at..][..N], &w[at..][..N]);
+fn add_gain<V: Lanes, const N: usize>(
+    x: &[Tile],
+    inverse: &[Tile],
+    w: &[Tile],
+    h: f32,
+    at: usize,
+    out: &mut (V, V),
+) -> usize {
+    let (x, inverse, w) = (&x[at..][..N], &inverse[at..][..N], &w[at..][..N]);
     let parts: [V; N] = each!(V, N, n => V::load(&w[n].0).mul(V::splat(h)).mul(V::load(&inverse[n].0)));
     let logs = V::ln_1p(parts);
     for n in 0..N {

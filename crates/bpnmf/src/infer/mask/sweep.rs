@@ -4,8 +4,9 @@ use super::bounds::{self, Place, Sites, TIERS, bits, bound_columns};
 use super::score::{MOST_TILES, score_columns, score_lanes, score_tile};
 use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
 use crate::infer::activations::ActiveColumn;
+use crate::infer::chunks::for_each_chunk;
 use crate::infer::dictionary::Dictionary;
-use crate::infer::work::{REBUILD, Work};
+use crate::infer::work::Work;
 use crate::kernel::{LANES, Lanes, Tile, dispatch, flat, prefetch};
 use crate::random::{Site, philox};
 
@@ -18,8 +19,8 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// The columns of the last sweep as they were left, if they were not more than [`MOST_COLUMNS`].
-    pub(crate) fn columns(&self) -> &[Work] {
-        &self.columns
+    pub(crate) fn columns_mut(&mut self) -> &mut [Work] {
+        &mut self.columns
     }
 }
 
@@ -82,21 +83,22 @@ fn take_up<P: Proposal, V: Lanes>(
 ) {
     let tiles = job.dictionary.components().div_ceil(LANES);
     let compact = compact(job.counts);
-    let mut most = 0;
     let sites = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
     for (c, ((on, column), work)) in sites.zip(&mut *columns).enumerate() {
         // All of H will be read sooner or later.
         (0..tiles).for_each(|tile| prefetch(values, (c + 1) * tiles + tile));
         work.load(job.counts, first + c, compact);
         work.start_rebuild(ActiveColumn { on, values: flat(column) });
-        most = most.max(work.x.len());
     }
-    for at in (0..most).step_by(REBUILD) {
-        for (c, work) in columns.iter_mut().enumerate() {
-            work.load_at(job.counts, first + c, at);
-            work.rebuild_at::<V>(job.dictionary, at);
+    if compact {
+        for work in columns {
+            work.rebuild_all::<V>(job.counts, job.dictionary);
         }
+        return;
     }
+    for_each_chunk!(columns[0].tiles(), at, N => for work in &mut *columns {
+        work.rebuild_tiles::<V, N>(job.counts, job.dictionary, at);
+    });
     for work in columns {
         work.finish_rebuild::<V>();
     }
@@ -299,6 +301,6 @@ fn flip<P: Proposal, V: Lanes>(
     on[tile] ^= 1 << lane;
     let is_on = on[tile] >> lane & 1 == 1;
     let w = work.component(job.dictionary, k, &mut buffers.gathered);
-    work.switch::<V>(job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
+    work.switch::<V>(job.counts, job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
     buffers.stale |= 1 << c;
 }

@@ -113,8 +113,7 @@ impl Lanes for Avx2 {
     const SIMD: Simd = Simd::Avx2;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
-    const CHUNK: usize = 4;
-    const FUSES: bool = true;
+    const CHUNK: usize = 6;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {

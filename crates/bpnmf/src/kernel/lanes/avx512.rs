@@ -23,7 +23,6 @@ impl Lanes for Avx512 {
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
     const CHUNK: usize = 8;
-    const FUSES: bool = true;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {

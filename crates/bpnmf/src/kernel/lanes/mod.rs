@@ -31,9 +31,6 @@ pub(crate) use each;
 /// log(1 + f) = f + f^2 P(f) for f in [-0.25, 0.5], relative error 8.3e-6: a fit that is as good as the bounds need.
 const P: [f32; 5] = [-0.499_889_52, 0.333_499_9, -0.255_881_1, 0.204_929_22, -0.106_547_706];
 
-/// 1 / (1 + f) for f in [-0.25, 0.5], relative error 1.8e-3.
-const INVERSE: [f32; 4] = [0.999_636_23, -1.018_807_4, 1.051_672_1, -0.701_114_8];
-
 /// log 2 for exponents that are still shifted by 23 bits.
 const LN_2: f32 = core::f32::consts::LN_2 / 8_388_608.0;
 
@@ -56,8 +53,6 @@ pub(crate) trait Lanes: Copy {
     const TILES: usize;
     /// How many tiles of sums there are registers for, one of them left over.
     const CHUNK: usize;
-    /// Whether [`Self::mul_add`] rounds once, as [`Self::fused`] does.
-    const FUSES: bool;
 
     fn splat(value: f32) -> Self;
     /// Reads sixteen values from `at`; panics if there are fewer.
@@ -199,31 +194,15 @@ pub(crate) trait Lanes: Copy {
     /// on every machine.
     #[inline(always)]
     fn ln_exactly(self) -> Self {
-        self.ln_and_inverse().0
-    }
-
-    /// The same, and 1 / self with relative error below 7e-8, also the same bits on every machine: in half the time of a
-    /// division.
-    #[inline(always)]
-    fn ln_and_inverse(self) -> (Self, Self) {
         const P: [f32; 8] = crate::special::LN_NEAR_ONE;
         let (exponent, power) = self.power();
-        let one = Self::splat(1.0);
         // The product is exact, and so is the difference.
         let f = self.fused(power, Self::splat(-1.0));
         let mut p = Self::splat(P[7]);
         for i in (0..7).rev() {
             p = p.fused(f, Self::splat(P[i]));
         }
-        let log = exponent.fused(Self::splat(LN_2), f.mul(f).fused(p, f));
-        let mut q = Self::splat(INVERSE[3]);
-        for i in (0..3).rev() {
-            q = q.fused(f, Self::splat(INVERSE[i]));
-        }
-        // A step of the third order.
-        let miss = Self::splat(-1.0).sub(f).fused(q, one);
-        let inverse = q.fused(miss.fused(miss, miss), q);
-        (log, inverse.mul(power))
+        exponent.fused(Self::splat(LN_2), f.mul(f).fused(p, f))
     }
 
     /// [`Self::power`] of several.

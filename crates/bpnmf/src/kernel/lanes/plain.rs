@@ -27,7 +27,6 @@ impl Lanes for Plain {
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
     const CHUNK: usize = 8;
-    const FUSES: bool = false;
 
     #[inline(always)]
     fn splat(value: f32) -> Self {

@@ -152,35 +152,6 @@ fn kept_logarithms_are_good_to_2e_7_and_the_same_bits_on_every_machine() {
     }
 }
 
-fn inverses<V: Lanes>(values: &mut [Tile]) {
-    for tile in values {
-        V::load(&tile.0).ln_and_inverse().1.store(&mut tile.0);
-    }
-}
-
-dispatch! { fn inverses_on [] (values: &mut [Tile]) = inverses }
-
-#[test]
-fn exact_inverses_are_within_their_error_and_the_same_bits_on_every_machine() {
-    let mut grid: Vec<f32> =
-        (0..1_600_000).map(|i| 10f64.powf(i as f64 * 75.0 / 1.6e6 - 37.0) as f32).collect();
-    grid.extend([f32::MIN_POSITIVE, 0.75, 1.0, 1.5, 1e38]);
-    let mut plain = tiles(&grid);
-    flat_mut(&mut plain)[grid.len()..].fill(1.0);
-    let start = plain.clone();
-    inverses_on(Simd::Plain, &mut plain);
-    for simd in ALL {
-        let mut ours = start.clone();
-        inverses_on(simd, &mut ours);
-        assert!(ours == plain, "{simd:?}");
-    }
-    for (&v, &inverse) in grid.iter().zip(flat_mut(&mut plain).iter()) {
-        let miss = (f64::from(v) * f64::from(inverse) - 1.0).abs();
-        // Beyond this the inverse has fewer digits, and is not used: see `allocate`.
-        assert!(miss < 7e-8 || v > 8e37, "1 / {v} is not {inverse}");
-    }
-}
-
 fn compare<V: Lanes>(words: &[u16; WORDS], with: u16) -> [[u32; 2]; 2] {
     [V::compare_words(words, with), V::compare_half(words, with)]
 }
