@@ -6,11 +6,14 @@ use super::chunks::{chunk, chunk_mut, for_each_chunk};
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each, flat_mut};
+use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each, flat_mut, prefetch};
 use crate::special::ln_1p;
 
 /// Beyond this relative error the running rate is built anew.
 const RATE_ERROR: f32 = 3e-5;
+
+/// Features ahead of the one at hand whose W is asked for: a compact column jumps about in it.
+const AHEAD: usize = 32;
 
 /// Half a unit in the last place.
 const ROUNDING: f32 = f32::EPSILON / 2.0;
@@ -30,8 +33,9 @@ pub(crate) struct Work {
     pub(crate) inverse_total: f32,
     /// Components that are on.
     pub(crate) active: usize,
-    /// Which, and how strongly, while the rate is built.
+    /// Which, and how strongly, while the rate is built; and the same tile by tile, zero where they are off, if compact.
     parts: Vec<(usize, f32)>,
+    masked: Vec<(usize, Tile)>,
     /// The column, and its counts unless they are held this way anyway: see [`Self::x`].
     t: usize,
     own_x: Option<Vec<Tile>>,
@@ -161,13 +165,7 @@ impl Work {
     #[inline(always)]
     pub(crate) fn rebuild_all<V: Lanes>(&mut self, counts: &Counts, dictionary: &Dictionary) {
         if self.compact {
-            self.rate.fill(Tile::ZERO);
-            for &(k, h) in &self.parts {
-                let (tile, lane) = (dictionary.tile(k / LANES), k % LANES);
-                for (rate, &f) in flat_mut(&mut self.rate).iter_mut().zip(&self.rows) {
-                    *rate += tile[f as usize].0[lane] * h;
-                }
-            }
+            self.gather_rates::<V>(dictionary);
             for at in 0..self.rate.len() {
                 self.follow(counts, [V::load(&self.rate[at].0)], at);
             }
@@ -175,6 +173,43 @@ impl Work {
             for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
         }
         self.finish_rebuild::<V>();
+    }
+
+    /// Adds up the rate of a compact column. Sixteen components of a feature lie together: they are multiplied at once, with
+    /// H or with zero.
+    #[inline(always)]
+    fn gather_rates<V: Lanes>(&mut self, dictionary: &Dictionary) {
+        self.masked.clear();
+        for &(k, h) in &self.parts {
+            let (tile, lane) = (k / LANES, k % LANES);
+            match self.masked.last_mut() {
+                Some((last, masked)) if *last == tile => masked.0[lane] = h,
+                _ => {
+                    let mut masked = Tile::ZERO;
+                    masked.0[lane] = h;
+                    self.masked.push((tile, masked));
+                }
+            }
+        }
+        if let Some(last) = self.rate.last_mut() {
+            *last = Tile::ZERO;
+        }
+        // Four features at a time; beyond the end the last one is repeated.
+        let (rates, last) = (flat_mut(&mut self.rate), self.rows.len().max(1) - 1);
+        for first in (0..self.rows.len()).step_by(4) {
+            let mut sums = [V::splat(0.0); 4];
+            for (tile, masked) in &self.masked {
+                let (w, h) = (dictionary.tile(*tile), V::load(&masked.0));
+                for i in 0..4 {
+                    prefetch(w, self.rows[(first + i + AHEAD).min(last)] as usize);
+                    sums[i] = V::load(&w[self.rows[(first + i).min(last)] as usize].0).mul_add(h, sums[i]);
+                }
+            }
+            let sums = V::sums(sums);
+            for (i, rate) in rates[first..self.rows.len()].iter_mut().take(4).enumerate() {
+                *rate = sums[i];
+            }
+        }
     }
 
     /// Builds `N` tiles of the rate from tile `at` on, unless compact: in the order of the components, every product fused.

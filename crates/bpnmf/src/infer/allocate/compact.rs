@@ -35,10 +35,20 @@ fn share_columns<V: Doubles>(
 #[inline(always)]
 fn gather(dictionary: &Dictionary, column: &Allocated, tiles: usize, gathered: &mut Vec<Tile>) {
     gathered.resize(column.parts.len() * tiles, Tile::ZERO);
-    for (&(k, _), into) in column.parts.iter().zip(gathered.chunks_exact_mut(tiles.max(1))) {
-        let row = dictionary.row(k);
-        for (into, &f) in flat_mut(into).iter_mut().zip(&column.rows) {
-            *into = row[f as usize];
+    let mut rest = flat_mut(gathered);
+    for parts in column.parts.chunk_by(|(a, _), (b, _)| a / LANES == b / LANES) {
+        // The components of a tile lie together: few cache lines are read.
+        let w = dictionary.tile(parts[0].0 / LANES);
+        let mut lanes = [0; LANES];
+        for (lane, (k, _)) in lanes.iter_mut().zip(parts) {
+            *lane = k % LANES;
+        }
+        let into = rest.split_off_mut(..parts.len() * tiles * LANES).expect("of all");
+        for (entry, &f) in column.rows.iter().enumerate() {
+            let w = &w[f as usize].0;
+            for (lane, into) in lanes.iter().zip(into[entry..].iter_mut().step_by(tiles * LANES)) {
+                *into = w[*lane];
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Allocated;
 use crate::counts::Counts;
 use crate::infer::chunks::{chunk, for_each_chunk};
+use crate::infer::mask::compact;
 use crate::kernel::doubles::{Doubles, Eight, Line, flat_lines_mut};
 use crate::kernel::{LANES, Tile, dispatch, flat};
 use core::ops::Range;
@@ -18,8 +19,8 @@ pub(super) fn run(from: usize, tiles: usize) -> Range<usize> {
     from..if tiles - from <= TOGETHER + 1 { tiles } else { from + TOGETHER }
 }
 
-/// For each of some components the columns it is on in, and how strongly, [`TOGETHER`] columns after the other. Made once,
-/// for whether a site is on cannot be predicted, and would be asked for every few features.
+/// For each of some components the columns it is on in, and how strongly, run after run of columns. Made once, for whether a
+/// site is on cannot be predicted, and would be asked for every few features.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listed {
     components: usize,
@@ -29,15 +30,15 @@ pub(super) struct Listed {
 }
 
 impl Listed {
-    /// Lists the columns of `components` components from `first` on.
+    /// Lists the columns of `components` components from `first` on, `run` columns after the other.
     #[inline(always)]
-    fn fill(&mut self, first: usize, components: usize, done: &[Allocated]) {
+    fn fill(&mut self, first: usize, components: usize, done: &[Allocated], run: usize) {
         // A component before ours wraps around to a number that is too large as well.
         let ours = |k: usize| Some(k.wrapping_sub(first)).filter(|&k| k < components);
         self.components = components;
         self.ends.clear();
-        self.ends.resize(done.len().div_ceil(TOGETHER) * components, 0);
-        for (done, ends) in done.chunks(TOGETHER).zip(self.ends.chunks_exact_mut(components)) {
+        self.ends.resize(done.len().div_ceil(run) * components, 0);
+        for (done, ends) in done.chunks(run).zip(self.ends.chunks_exact_mut(components)) {
             for column in done {
                 for k in column.parts.iter().filter_map(|&(k, _)| ours(k)) {
                     ends[k] += 1;
@@ -49,7 +50,7 @@ impl Listed {
             sites += core::mem::replace(end, sites);
         }
         self.columns.resize(sites, (0, 0.0));
-        for (done, ends) in done.chunks(TOGETHER).zip(self.ends.chunks_exact_mut(components)) {
+        for (done, ends) in done.chunks(run).zip(self.ends.chunks_exact_mut(components)) {
             for (c, column) in done.iter().enumerate() {
                 for &(k, h) in &column.parts {
                     if let Some(k) = ours(k) {
@@ -61,7 +62,7 @@ impl Listed {
         }
     }
 
-    /// Every component's columns of a run of [`TOGETHER`], counted from its first, in their order.
+    /// Every component's columns of a run, counted from its first, in their order.
     #[inline(always)]
     fn components(&self, run: usize) -> impl Iterator<Item = &[(usize, f32)]> {
         let (before, ends) = self.ends.split_at(run * self.components);
@@ -88,15 +89,16 @@ fn add_up_components<V: Doubles>(
     scratch: &mut super::Scratch,
 ) {
     let (tiles, on) = (counts.features().div_ceil(LANES), &mut scratch.on);
-    on.fill(first, sums.len() / (2 * tiles), done);
-    let runs = || done.chunks(TOGETHER).enumerate();
-    if !crate::infer::mask::compact(counts) {
-        for_each_chunk!(tiles, at, N => for (run, done) in runs() {
+    // What is added up in double precision need not be added up together.
+    let length = if compact(counts) { done.len() } else { TOGETHER };
+    on.fill(first, sums.len() / (2 * tiles), done, length);
+    if !compact(counts) {
+        for_each_chunk!(tiles, at, N => for (run, done) in done.chunks(length).enumerate() {
             add_up_tiles::<V, N>(sums, tiles, at, on.components(run), done);
         });
     }
-    for (run, done) in runs() {
-        if crate::infer::mask::compact(counts) {
+    for (run, done) in done.chunks(length).enumerate() {
+        if compact(counts) {
             add_up_entries(sums, tiles, on.components(run), done);
         }
         if done.iter().any(|column| !column.far.is_empty()) {

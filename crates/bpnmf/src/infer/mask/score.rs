@@ -162,25 +162,42 @@ pub(super) fn score_lanes<V: Lanes>(
     }
     let mut rest = lanes;
     while rest != 0 {
-        // Four at a time; beyond the end the last one is repeated.
-        let (mut lane, mut rows) = ([0; 4], [&work.ratio[..]; 4]);
-        for n in 0..4 {
-            lane[n] = if rest == 0 { lane[n.max(1) - 1] } else { rest.trailing_zeros() as usize % LANES };
-            rest &= rest.wrapping_sub(1);
-            rows[n] = dictionary.row_tiles(tile * LANES + lane[n]);
-        }
-        let mut sums = [V::splat(0.0); 4];
-        for at in 0..work.ratio.len() {
-            let ratio = V::load(&work.ratio[at].0);
-            for n in 0..4 {
-                sums[n] = ratio.mul_add(V::load(&rows[n][at].0), sums[n]);
-            }
-        }
-        let sums = V::sums(sums);
-        for n in 0..4 {
-            score.0[lane[n]] = sums[n];
+        rest = match rest.count_ones() {
+            1 => score_rows::<V, 1>(dictionary, tile, rest, work, score),
+            2 => score_rows::<V, 2>(dictionary, tile, rest, work, score),
+            _ => score_rows::<V, 4>(dictionary, tile, rest, work, score),
+        };
+    }
+}
+
+/// The scores of the first `N` components of `lanes` by their rows; beyond the end the last one is repeated. Returns the
+/// others.
+#[inline(always)]
+fn score_rows<V: Lanes, const N: usize>(
+    dictionary: &Dictionary,
+    tile: usize,
+    lanes: u16,
+    work: &Work,
+    score: &mut Tile,
+) -> u16 {
+    let (mut rest, mut lane, mut rows) = (lanes, [0; N], [&work.ratio[..]; N]);
+    for n in 0..N {
+        lane[n] = if rest == 0 { lane[n.max(1) - 1] } else { rest.trailing_zeros() as usize % LANES };
+        rest &= rest.wrapping_sub(1);
+        rows[n] = dictionary.row_tiles(tile * LANES + lane[n]);
+    }
+    let mut sums = [V::splat(0.0); 4];
+    for at in 0..work.ratio.len() {
+        let ratio = V::load(&work.ratio[at].0);
+        for n in 0..N {
+            sums[n] = ratio.mul_add(V::load(&rows[n][at].0), sums[n]);
         }
     }
+    let sums = V::sums(sums);
+    for n in 0..N {
+        score.0[lane[n]] = sums[n];
+    }
+    rest
 }
 
 /// sum over f of R_f W_fk for sixteen components and one column.
