@@ -6,7 +6,7 @@ use super::chunks::{chunk, chunk_mut, for_each_chunk};
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, each, flat_mut, prefetch};
+use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut, prefetch};
 use crate::special::ln_1p;
 
 /// Beyond this relative error the running rate is built anew.
@@ -170,7 +170,10 @@ impl Work {
                 self.follow(counts, [V::load(&self.rate[at].0)], at);
             }
         } else {
-            for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
+            // A tile at a time: this is rare, and every width of a chunk is code of its own.
+            for at in 0..self.tiles() {
+                self.rebuild_tiles::<V, 1>(counts, dictionary, at);
+            }
         }
         self.finish_rebuild::<V>();
     }
@@ -239,7 +242,8 @@ impl Work {
         self.settle::<V>();
     }
 
-    /// Builds the rate anew from `parts`, the components that are on, unless it is the sum over them in their order.
+    /// Builds the rate anew from `parts`, the components that are on, unless it is the sum over them in their order. Not for
+    /// compact columns.
     #[inline(always)]
     pub(crate) fn bring_in_order<V: Lanes>(
         &mut self,
@@ -251,7 +255,8 @@ impl Work {
             self.parts.clear();
             self.parts.extend_from_slice(parts);
             self.largest = [Tile::ZERO; 2];
-            self.rebuild_all::<V>(counts, dictionary);
+            for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
+            self.finish_rebuild::<V>();
         }
     }
 
@@ -334,15 +339,11 @@ impl Work {
         self.largest = [Tile::ZERO; 2];
         // How much smaller a rate has become is how much larger its relative error is now.
         let mut shrinkage = V::splat(1.0);
-        for_each_chunk!(w.len(), at, N => {
-            let w: &[Tile; N] = chunk(w, at);
-            let before: [V; N] = each!(V, N, n => V::load(&self.rate[at + n].0));
-            let after: [V; N] = each!(V, N, n => V::load(&w[n].0).mul_add(step, before[n]));
-            let inverse = self.follow(counts, after, at);
-            for n in 0..N {
-                shrinkage = shrinkage.max(before[n].mul(inverse[n]));
-            }
-        });
+        for (at, w) in w.iter().enumerate() {
+            let before = V::load(&self.rate[at].0);
+            let [inverse] = self.follow(counts, [V::load(&w.0).mul_add(step, before)], at);
+            shrinkage = shrinkage.max(before.mul(inverse));
+        }
         self.in_order = false;
         self.active = if on { self.active + 1 } else { self.active - 1 };
         self.rate_error = (self.rate_error + ROUNDING) * 1.0001 * shrinkage.largest() + ROUNDING;
