@@ -6,7 +6,7 @@ use super::chunks::{chunk, chunk_mut, for_each_chunk};
 use super::dictionary::Dictionary;
 use crate::counts::{Column, Counts};
 use crate::kernel::exact::add_scaled;
-use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut, prefetch};
+use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut, prefetch, words_of};
 use crate::special::ln_1p;
 
 /// Beyond this relative error the running rate is built anew.
@@ -33,22 +33,28 @@ pub(crate) struct Work {
     pub(crate) inverse_total: f32,
     /// Components that are on.
     pub(crate) active: usize,
+    /// Changes since the column was taken up.
+    flips: usize,
+    /// If there are none: the scores of the first of `parts`, as bits, and how many. Memory for a tile more comes after.
+    scores: Vec<u32>,
+    kept: usize,
     /// Which, and how strongly, while the rate is built; and the same tile by tile, zero where they are off, if compact.
     parts: Vec<(usize, f32)>,
     masked: Vec<(usize, Tile)>,
     /// The column, and its counts unless they are held this way anyway: see [`Self::x`].
     t: usize,
     own_x: Option<Vec<Tile>>,
-    /// The rate; 1 / rate and count / rate where there are counts, zero elsewhere.
-    rate: Vec<Tile>,
+    /// 1 / rate and count / rate where there are counts, zero elsewhere. Rates themselves are not kept.
+    pub(crate) inverse: Vec<Tile>,
+    pub(crate) ratio: Vec<Tile>,
     /// Whether the rate is the sum over the components that are on in their order, and all that follows from it is as it
     /// would be on any machine.
     in_order: bool,
-    pub(crate) inverse: Vec<Tile>,
-    pub(crate) ratio: Vec<Tile>,
-    /// The largest rate and the largest inverse of one, where there are counts; so far, while the rate is built.
-    largest: [Tile; 2],
-    /// A bound of the relative error of `rate`.
+    /// The largest inverse of a rate; so far, while rates are built.
+    largest: Tile,
+    /// The sum of all rates, or more.
+    expected: f64,
+    /// A bound of the relative error of `inverse`, and but for its roundings of `ratio`.
     rate_error: f32,
     /// A bound of the relative error of a sum of products with `ratio`.
     pub(crate) error: f32,
@@ -66,6 +72,7 @@ impl Work {
     pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
         self.observed = None;
+        (self.flips, self.kept) = (0, 0);
         self.rows.clear();
         let column = counts.column(t);
         self.entries = match column {
@@ -80,7 +87,7 @@ impl Work {
             _ => counts.features(),
         };
         let tiles = self.entries.div_ceil(LANES);
-        for part in [&mut self.rate, &mut self.inverse, &mut self.ratio] {
+        for part in [&mut self.inverse, &mut self.ratio] {
             if part.len() != tiles {
                 part.resize(tiles, Tile::ZERO);
             }
@@ -114,16 +121,13 @@ impl Work {
     /// The counts at the entries, padded to tiles. `counts` is what they were taken up from.
     #[inline(always)]
     pub(crate) fn x<'a>(&'a self, counts: &'a Counts) -> &'a [Tile] {
-        match &self.own_x {
-            Some(own) => own,
-            None => counts.single(self.t),
-        }
+        x_of(&self.own_x, counts, self.t)
     }
 
     /// Tiles of entries.
     #[inline(always)]
     pub(crate) fn tiles(&self) -> usize {
-        self.rate.len()
+        self.inverse.len()
     }
 
     /// W_.k at the entries: the dictionary's own row, or gathered into `buffer`.
@@ -146,7 +150,7 @@ impl Work {
         &buffer[..self.tiles()]
     }
 
-    /// Builds the rate anew from the components that are on.
+    /// Builds the rates anew from the components that are on.
     #[inline(always)]
     fn rebuild<V: Lanes>(&mut self, counts: &Counts, dictionary: &Dictionary, column: ActiveColumn<'_>) {
         self.start_rebuild(column);
@@ -158,7 +162,7 @@ impl Work {
     #[inline(always)]
     pub(crate) fn start_rebuild(&mut self, column: ActiveColumn<'_>) {
         column.list(&mut self.parts);
-        self.largest = [Tile::ZERO; 2];
+        self.largest = Tile::ZERO;
     }
 
     /// The other two parts.
@@ -166,8 +170,8 @@ impl Work {
     pub(crate) fn rebuild_all<V: Lanes>(&mut self, counts: &Counts, dictionary: &Dictionary) {
         if self.compact {
             self.gather_rates::<V>(dictionary);
-            for at in 0..self.rate.len() {
-                self.follow(counts, [V::load(&self.rate[at].0)], at);
+            for at in 0..self.tiles() {
+                self.follow(counts, [V::load(&self.inverse[at].0)], at);
             }
         } else {
             // A tile at a time: this is rare, and every width of a chunk is code of its own.
@@ -175,11 +179,11 @@ impl Work {
                 self.rebuild_tiles::<V, 1>(counts, dictionary, at);
             }
         }
-        self.finish_rebuild::<V>();
+        self.finish_rebuild::<V>(dictionary);
     }
 
-    /// Adds up the rate of a compact column. Sixteen components of a feature lie together: they are multiplied at once, with
-    /// H or with zero.
+    /// Adds up the rates of a compact column, into the place of their inverses. Sixteen components of a feature lie
+    /// together: they are multiplied at once, with H or with zero.
     #[inline(always)]
     fn gather_rates<V: Lanes>(&mut self, dictionary: &Dictionary) {
         self.masked.clear();
@@ -194,11 +198,11 @@ impl Work {
                 }
             }
         }
-        if let Some(last) = self.rate.last_mut() {
+        if let Some(last) = self.inverse.last_mut() {
             *last = Tile::ZERO;
         }
         // Four features at a time; beyond the end the last one is repeated.
-        let (rates, last) = (flat_mut(&mut self.rate), self.rows.len().max(1) - 1);
+        let (rates, last) = (flat_mut(&mut self.inverse), self.rows.len().max(1) - 1);
         for first in (0..self.rows.len()).step_by(4) {
             let mut sums = [V::splat(0.0); 4];
             for (tile, masked) in &self.masked {
@@ -215,7 +219,7 @@ impl Work {
         }
     }
 
-    /// Builds `N` tiles of the rate from tile `at` on, unless compact: in the order of the components, every product fused.
+    /// Builds `N` tiles of rates from tile `at` on, unless compact: in the order of the components, every product fused.
     #[inline(always)]
     pub(crate) fn rebuild_tiles<V: Lanes, const N: usize>(
         &mut self,
@@ -235,35 +239,62 @@ impl Work {
 
     /// The last part of a rebuild.
     #[inline(always)]
-    pub(crate) fn finish_rebuild<V: Lanes>(&mut self) {
+    pub(crate) fn finish_rebuild<V: Lanes>(&mut self, dictionary: &Dictionary) {
         self.active = self.parts.len();
+        self.expected = 0.0;
+        for &(k, h) in &self.parts {
+            self.expected += f64::from(h) * dictionary.sum(k);
+        }
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
         self.in_order = !self.compact;
         self.settle::<V>();
     }
 
-    /// Builds the rate anew from `parts`, the components that are on, unless it is the sum over them in their order. Not for
-    /// compact columns.
+    /// Builds the rates anew unless they are the sums over the components that are on, which are in `column`, in their
+    /// order. Not for compact columns.
     #[inline(always)]
     pub(crate) fn bring_in_order<V: Lanes>(
         &mut self,
         counts: &Counts,
         dictionary: &Dictionary,
-        parts: &[(usize, f32)],
+        column: ActiveColumn<'_>,
     ) {
         if !self.in_order {
-            self.parts.clear();
-            self.parts.extend_from_slice(parts);
-            self.largest = [Tile::ZERO; 2];
+            self.start_rebuild(column);
             for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
-            self.finish_rebuild::<V>();
+            self.finish_rebuild::<V>(dictionary);
         }
     }
 
-    /// The rate.
+    /// Keeps the scores of the components of a tile that are on, unless the column has changed.
     #[inline(always)]
-    pub(crate) fn rate(&self) -> &[Tile] {
-        &self.rate
+    pub(crate) fn keep_scores<V: Lanes>(&mut self, on: u16, scores: &Tile) {
+        if self.flips == 0 && on != 0 {
+            if self.scores.len() < self.kept + LANES {
+                self.scores.resize(self.kept + 4 * LANES, 0);
+            }
+            let into = self.scores[self.kept..].first_chunk_mut().expect("room for a tile");
+            V::keep(on, words_of(scores), into);
+            self.kept += on.count_ones() as usize;
+        }
+    }
+
+    /// Whether the column is as it was taken up for a sweep.
+    #[inline(always)]
+    pub(crate) fn is_unchanged(&self) -> bool {
+        self.in_order && self.flips == 0
+    }
+
+    /// The score of the i-th component that is on, if the column is unchanged.
+    #[inline(always)]
+    pub(crate) fn kept_score(&self, i: usize) -> f32 {
+        f32::from_bits(self.scores[..self.kept][i])
+    }
+
+    /// Gives away the list of the components that are on, which is up to date if rates are in order, for memory.
+    #[inline(always)]
+    pub(crate) fn swap_parts(&mut self, with: &mut Vec<(usize, f32)>) {
+        core::mem::swap(&mut self.parts, with);
     }
 
     /// Gives away count / rate for memory of the same size.
@@ -272,47 +303,38 @@ impl Work {
         core::mem::swap(&mut self.ratio, with);
     }
 
-    /// Whether the rate is in range, and its inverse at most `largest`, where there are counts.
+    /// Whether all rates are in range, and their inverses at most `largest`.
     #[inline(always)]
     pub(crate) fn is_tame<V: Lanes>(&self, largest: f32) -> bool {
-        !self.wild && V::load(&self.largest[1].0).gt(V::splat(largest)) == 0
+        !self.wild && V::load(&self.largest.0).gt(V::splat(largest)) == 0
     }
 
-    /// Sets `N` tiles of the rate from tile `at` on and what follows from them: the same bits on every machine. Returns
-    /// 1 / rate, or 0 where there are no counts.
+    /// Sets what follows from `N` tiles of rates from tile `at` on: the same bits on every machine.
     #[inline(always)]
-    fn follow<V: Lanes, const N: usize>(&mut self, counts: &Counts, rates: [V; N], at: usize) -> [V; N] {
-        let x = match &self.own_x {
-            Some(own) => own,
-            None => counts.single(self.t),
-        };
-        let x: &[Tile; N] = chunk(x, at);
-        let rate: &mut [Tile; N] = chunk_mut(&mut self.rate, at);
-        let inverse: &mut [Tile; N] = chunk_mut(&mut self.inverse, at);
-        let ratio: &mut [Tile; N] = chunk_mut(&mut self.ratio, at);
-        let [largest_rate, largest_inverse] = &mut self.largest;
-        let mut largest = [V::load(&largest_rate.0), V::load(&largest_inverse.0)];
-        let mut inverses = rates;
+    fn follow<V: Lanes, const N: usize>(&mut self, counts: &Counts, rates: [V; N], at: usize) {
+        let Self { inverse, ratio, largest, own_x, .. } = self;
+        let x: &[Tile; N] = chunk(x_of(own_x, counts, self.t), at);
+        let inverse: &mut [Tile; N] = chunk_mut(inverse, at);
+        let ratio: &mut [Tile; N] = chunk_mut(ratio, at);
+        let mut most = V::load(&largest.0);
         for n in 0..N {
             let x = V::load(&x[n].0);
             let least = rates[n].max(V::splat(f32::MIN_POSITIVE));
-            inverses[n] = V::splat(1.0).div(least).where_positive(x);
-            largest[0] = largest[0].max(rates[n].where_positive(x));
-            largest[1] = largest[1].max(inverses[n]);
-            rates[n].store(&mut rate[n].0);
-            inverses[n].store(&mut inverse[n].0);
-            x.mul(inverses[n]).store(&mut ratio[n].0);
+            let inverted = V::splat(1.0).div(least).where_positive(x);
+            most = most.max(inverted);
+            inverted.store(&mut inverse[n].0);
+            x.mul(inverted).store(&mut ratio[n].0);
         }
-        largest[0].store(&mut largest_rate.0);
-        largest[1].store(&mut largest_inverse.0);
-        inverses
+        most.store(&mut largest.0);
     }
 
-    /// Brings up to date what follows from the rate as a whole.
+    /// Brings up to date what follows from all rates together.
     #[inline(always)]
     fn settle<V: Lanes>(&mut self) {
-        let [rate, inverse] = &self.largest;
-        self.wild = (V::load(&rate.0).gt(V::splat(LIMIT)) | V::load(&inverse.0).gt(V::splat(LIMIT))) != 0;
+        let far = V::load(&self.largest.0).gt(V::splat(LIMIT)) != 0;
+        // Asked this way round so that NaN, too, is out of range.
+        let in_range = self.expected <= f64::from(LIMIT);
+        self.wild = far || !in_range;
         // The error of a term is that of the rate and of a few roundings; a sum adds half an epsilon for every addition.
         // Logarithms of 1 + v multiply it by v / ((1 + v) log(1 + v)): at most 1 where v > 0, at most 9.3 where v > -0.97.
         let term = self.rate_error * 1.01 + 4.0 * f32::EPSILON;
@@ -322,31 +344,44 @@ impl Work {
         self.log_errors = [logarithms + term, logarithms + 10.0 * term];
     }
 
-    /// Changes the status of a component in the running rate, or builds that anew if too many digits are lost.
-    /// `column` is as it is after the change.
+    /// Changes the status of component k, whose W at the entries is `w`, in what is kept of the rates, or builds that anew if
+    /// too many digits are lost. `column` is as it is after the change.
     #[inline(always)]
     pub(crate) fn switch<V: Lanes>(
         &mut self,
         counts: &Counts,
         dictionary: &Dictionary,
-        w: &[Tile],
+        (k, w): (usize, &[Tile]),
         h: f32,
         on: bool,
         column: ActiveColumn<'_>,
     ) {
         let was_wild = self.wild;
-        let step = V::splat(if on { h } else { -h });
-        self.largest = [Tile::ZERO; 2];
+        let (one, step) = (V::splat(1.0), V::splat(if on { h } else { -h }));
         // How much smaller a rate has become is how much larger its relative error is now.
-        let mut shrinkage = V::splat(1.0);
-        for (at, w) in w.iter().enumerate() {
-            let before = V::load(&self.rate[at].0);
-            let [inverse] = self.follow(counts, [V::load(&w.0).mul_add(step, before)], at);
-            shrinkage = shrinkage.max(before.mul(inverse));
+        let (mut shrinkage, mut largest) = (one, V::splat(0.0));
+        for ((w, inverse), ratio) in w.iter().zip(&mut self.inverse).zip(&mut self.ratio) {
+            let before = V::load(&inverse.0);
+            // 1 / (rate + w h) = (1 / rate) / (1 + w h / rate).
+            let growth = V::load(&w.0).mul(step).mul_add(before, one);
+            let scale = one.div(growth.max(V::splat(f32::MIN_POSITIVE)));
+            let after = before.mul(scale);
+            after.store(&mut inverse.0);
+            V::load(&ratio.0).mul(scale).store(&mut ratio.0);
+            shrinkage = shrinkage.max(scale);
+            largest = largest.max(after);
         }
+        largest.store(&mut self.largest.0);
+        self.flips += 1;
         self.in_order = false;
-        self.active = if on { self.active + 1 } else { self.active - 1 };
-        self.rate_error = (self.rate_error + ROUNDING) * 1.0001 * shrinkage.largest() + ROUNDING;
+        if on {
+            self.active += 1;
+            self.expected += f64::from(h) * dictionary.sum(k);
+        } else {
+            self.active -= 1;
+        }
+        // A product of three factors, of which the sum makes that much more, and four roundings after it.
+        self.rate_error = (self.rate_error + 3.0 * ROUNDING) * 1.0001 * shrinkage.largest() + 4.0 * ROUNDING;
         // Asked this way round so that NaN, too, means to build anew.
         let sound = self.rate_error <= RATE_ERROR;
         if was_wild || !sound {
@@ -371,6 +406,15 @@ impl Work {
     #[inline(always)]
     pub(crate) fn lonely(&self) -> bool {
         self.active <= 1 && self.total > 0.0
+    }
+}
+
+/// The counts of column `t`: its own, or as they are held anyway.
+#[inline(always)]
+fn x_of<'a>(own: &'a Option<Vec<Tile>>, counts: &'a Counts, t: usize) -> &'a [Tile] {
+    match own {
+        Some(own) => own,
+        None => counts.single(t),
     }
 }
 

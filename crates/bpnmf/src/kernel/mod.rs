@@ -43,6 +43,13 @@ pub(crate) fn flat(tiles: &[Tile]) -> &[f32] {
     unsafe { core::slice::from_raw_parts(tiles.as_ptr().cast(), tiles.len() * LANES) }
 }
 
+/// The bits of a tile.
+#[inline(always)]
+pub(crate) fn words_of(tile: &Tile) -> &[u32; LANES] {
+    // SAFETY: f32 and u32 have the same size and alignment, and all bits are a u32.
+    unsafe { &*(&raw const tile.0).cast() }
+}
+
 /// `tiles` as one flat mutable slice.
 #[inline(always)]
 pub(crate) fn flat_mut(tiles: &mut [Tile]) -> &mut [f32] {

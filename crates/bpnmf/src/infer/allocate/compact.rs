@@ -2,15 +2,16 @@
 
 use super::chunk::share_chunks;
 use super::{Allocated, Task};
+use crate::infer::activations::ActiveColumn;
 use crate::infer::dictionary::Dictionary;
 use crate::infer::work::Work;
 use crate::kernel::doubles::Doubles;
-use crate::kernel::{LANES, Tile, dispatch, flat_mut};
+use crate::kernel::{LANES, Tile, dispatch, flat, flat_mut};
 
 dispatch! {
     pub(super) fn share [] (
-        task: Task<'_>, first: usize, works: &[Work], out: &mut [Allocated], shares: &mut [f64], gathered: &mut Vec<Tile>,
-        sums: &mut Vec<Tile>,
+        task: Task<'_>, first: usize, works: &[Work], on: &[u16], values: &[Tile], out: &mut [Allocated],
+        shares: &mut [f64], gathered: &mut Vec<Tile>, sums: &mut Vec<Tile>,
     ) = share_columns
 }
 
@@ -19,13 +20,17 @@ fn share_columns<V: Doubles>(
     task: Task<'_>,
     first: usize,
     works: &[Work],
+    on: &[u16],
+    values: &[Tile],
     out: &mut [Allocated],
     shares: &mut [f64],
     gathered: &mut Vec<Tile>,
     sums: &mut Vec<Tile>,
 ) {
-    let components = task.dictionary.components();
+    let (components, tiles) = (task.dictionary.components(), on.len() / out.len());
     for (c, (column, shares)) in out.iter_mut().zip(shares.chunks_exact_mut(components)).enumerate() {
+        let at = c * tiles..(c + 1) * tiles;
+        ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) }.list(&mut column.parts);
         share_column::<V>(task, first + c, &works[c], column, shares, gathered, sums);
     }
 }

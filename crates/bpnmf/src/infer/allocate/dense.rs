@@ -3,14 +3,17 @@
 use super::chunk::{largest_inverse, share_chunks};
 use super::sums::run;
 use super::{Allocated, Allocation, Task, entries};
+use crate::infer::activations::ActiveColumn;
 use crate::infer::dictionary::Dictionary;
+use crate::infer::mask::{fused_score, side_by_side};
 use crate::infer::work::Work;
 use crate::kernel::doubles::{Doubles, total_of};
-use crate::kernel::{Tile, dispatch};
+use crate::kernel::{Tile, dispatch, each, flat};
 
 dispatch! {
     pub(super) fn share [] (
-        task: Task<'_>, first: usize, works: &mut [Work], out: &mut [Allocated], shares: &mut [f64], sums: &mut Vec<Tile>,
+        task: Task<'_>, first: usize, works: &mut [Work], on: &[u16], values: &[Tile], out: &mut [Allocated],
+        shares: &mut [f64], sums: &mut Vec<Tile>,
     ) = share_columns
 }
 
@@ -19,20 +22,27 @@ fn share_columns<V: Doubles>(
     task: Task<'_>,
     first: usize,
     works: &mut [Work],
+    on: &[u16],
+    values: &[Tile],
     out: &mut [Allocated],
     shares: &mut [f64],
     sums: &mut Vec<Tile>,
 ) {
     let Task { counts, dictionary, allocation, .. } = task;
+    let tiles = on.len() / out.len();
+    let sites = on.chunks_exact(tiles).zip(values.chunks_exact(tiles));
     let columns = out.iter_mut().zip(works).zip(shares.chunks_exact_mut(dictionary.components()));
-    for (t, ((column, work), shares)) in (first..).zip(columns) {
+    for (t, (((column, work), shares), (on, values))) in (first..).zip(columns.zip(sites)) {
+        let unchanged = work.is_unchanged();
+        work.bring_in_order::<V>(counts, dictionary, ActiveColumn { on, values: flat(values) });
+        work.swap_parts(&mut column.parts);
         column.start(shares);
-        work.bring_in_order::<V>(counts, dictionary, &column.parts);
         if work.is_tame::<V>(largest_inverse(counts.column_totals()[t])) {
-            column.log_likelihood = sum_of_logs::<V>(work.x(counts), work.rate());
+            column.log_likelihood = sum_of_logs::<V>(work.x(counts), &work.inverse);
             if allocation == Allocation::Expected {
                 work.swap_ratio(&mut column.ratio);
-                give_out::<V>(dictionary, column, shares);
+                let scored = if unchanged { give_scored::<V>(dictionary, work, column, shares) } else { 0 };
+                give_out::<V>(dictionary, &column.ratio, &column.parts[scored..], shares);
             }
         } else {
             let x = core::mem::take(&mut column.x);
@@ -44,35 +54,70 @@ fn share_columns<V: Doubles>(
     }
 }
 
-/// The sum of x log(rate).
+/// The sum of x log(rate), from 1 / rate.
 #[inline(always)]
-fn sum_of_logs<V: Doubles>(x: &[Tile], rate: &[Tile]) -> f64 {
+fn sum_of_logs<V: Doubles>(x: &[Tile], inverse: &[Tile]) -> f64 {
     let (mut total, mut from) = (0.0, 0);
     while from < x.len() {
         let run = run(from, x.len());
         from = run.end;
         let mut sum = V::splat(0.0);
-        for (x, rate) in x[run.clone()].iter().zip(&rate[run]) {
-            // Where nothing is on the rate is 0 and so is the count: any number will do whose logarithm is finite.
-            let rate = V::load(&rate.0).max(V::splat(f32::MIN_POSITIVE));
-            sum = V::load(&x.0).fused(rate.ln_exactly(), sum);
+        let (pairs, rest) = x[run.clone()].as_chunks::<2>();
+        let (inverse_pairs, inverse_rest) = inverse[run].as_chunks::<2>();
+        for (x, inverse) in pairs.iter().zip(inverse_pairs) {
+            sum = add_logs::<V, 2>(x, inverse, sum);
         }
-        total += total_of(sum);
+        if let ([x], [inverse]) = (rest, inverse_rest) {
+            sum = add_logs::<V, 1>(&[*x], &[*inverse], sum);
+        }
+        total -= total_of(sum);
     }
     total
 }
 
-/// What every component that is on is given, a few of them at a time.
+/// Adds x log(1 / rate).
 #[inline(always)]
-fn give_out<V: Doubles>(dictionary: &Dictionary, column: &Allocated, shares: &mut [f64]) {
-    let (fours, rest) = column.parts.as_chunks::<4>();
+fn add_logs<V: Doubles, const N: usize>(x: &[Tile; N], inverse: &[Tile; N], mut sum: V) -> V {
+    // Where there are no counts this is 0: any number will do whose logarithm is finite.
+    let logs = V::lns_exactly::<N>(each!(V, N, n => V::load(&inverse[n].0).max(V::splat(f32::MIN_POSITIVE))));
+    for n in 0..N {
+        sum = V::load(&x[n].0).fused(logs[n], sum);
+    }
+    sum
+}
+
+/// What components are given in a column that no site has changed: the sweep's scores, of those that were scored side by
+/// side. Returns how many they are.
+#[inline(always)]
+fn give_scored<V: Doubles>(
+    dictionary: &Dictionary,
+    work: &Work,
+    column: &Allocated,
+    shares: &mut [f64],
+) -> usize {
+    let side_by_side = side_by_side(dictionary);
+    for (i, &(k, h)) in column.parts.iter().enumerate() {
+        if k >= side_by_side {
+            return i;
+        }
+        let score =
+            if V::FUSES { work.kept_score(i) } else { fused_score(flat(&column.ratio), dictionary.row(k)) };
+        shares[k] = f64::from(h) * f64::from(score);
+    }
+    column.parts.len()
+}
+
+/// What every component of `parts` is given, a few of them at a time.
+#[inline(always)]
+fn give_out<V: Doubles>(dictionary: &Dictionary, ratio: &[Tile], parts: &[(usize, f32)], shares: &mut [f64]) {
+    let (fours, rest) = parts.as_chunks::<4>();
     for parts in fours {
-        give_some::<V, 4>(dictionary, &column.ratio, parts, shares);
+        give_some::<V, 4>(dictionary, ratio, parts, shares);
     }
     match *rest {
-        [a] => give_some::<V, 1>(dictionary, &column.ratio, &[a], shares),
-        [a, b] => give_some::<V, 2>(dictionary, &column.ratio, &[a, b], shares),
-        [a, b, c] => give_some::<V, 3>(dictionary, &column.ratio, &[a, b, c], shares),
+        [a] => give_some::<V, 1>(dictionary, ratio, &[a], shares),
+        [a, b] => give_some::<V, 2>(dictionary, ratio, &[a, b], shares),
+        [a, b, c] => give_some::<V, 3>(dictionary, ratio, &[a, b, c], shares),
         _ => {}
     }
 }

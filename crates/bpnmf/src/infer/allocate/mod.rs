@@ -10,13 +10,12 @@ mod dense;
 mod sampled;
 mod sums;
 
-use super::activations::ActiveColumn;
 use super::dictionary::Dictionary;
 use super::mask::{Tiers, compact};
 use super::work::Work;
 use crate::counts::{Column, Counts};
 use crate::kernel::doubles::{Doubles, Eight, Line, sum_of, total_of};
-use crate::kernel::{LANES, Simd, Tile, dispatch, flat};
+use crate::kernel::{LANES, Simd, Tile, dispatch};
 use crate::random::Key;
 use chunk::Far;
 use sampled::Many;
@@ -83,18 +82,15 @@ pub(crate) fn share(
     shares: &mut [f64],
     scratch: &mut Scratch,
 ) {
-    let tiles = on.len() / out.len();
     for (c, column) in out.iter_mut().enumerate() {
-        let at = c * tiles..(c + 1) * tiles;
-        ActiveColumn { on: &on[at.clone()], values: flat(&values[at]) }.list(&mut column.parts);
         column.load(task.counts, first + c);
     }
     ln_activations(simd, on, values, out);
     let Scratch { gathered, sums, .. } = scratch;
     if compact(task.counts) {
-        compact::share(simd, task, first, works, out, shares, gathered, sums);
+        compact::share(simd, task, first, works, on, values, out, shares, gathered, sums);
     } else {
-        dense::share(simd, task, first, works, out, shares, sums);
+        dense::share(simd, task, first, works, on, values, out, shares, sums);
     }
     for (c, column) in out.iter_mut().enumerate() {
         // What is expected where nothing was observed says nothing.

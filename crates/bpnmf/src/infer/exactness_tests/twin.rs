@@ -4,7 +4,8 @@
 use super::dense_values;
 use crate::counts::Counts;
 use crate::infer::State;
-use crate::infer::mask::compact;
+use crate::infer::activations::Activations;
+use crate::infer::mask::{compact, side_by_side};
 use core::ops::Range;
 
 /// Sums of E[Z] given (W, H, S).
@@ -43,9 +44,16 @@ impl Expected {
         out
     }
 
-    /// As the engines compute it: the same bits, unless rates are out of range.
-    pub(super) fn in_single_precision(state: &State, counts: &Counts, columns: Range<usize>) -> Self {
+    /// As the engines compute it: the same bits, unless rates are out of range. `before` is how the last sweep found the
+    /// mask.
+    pub(super) fn in_single_precision(
+        state: &State,
+        before: &Activations,
+        counts: &Counts,
+        columns: Range<usize>,
+    ) -> Self {
         let (features, components) = (counts.features(), state.dictionary.components());
+        let side_by_side = if compact(counts) { 0 } else { side_by_side(&state.dictionary) };
         let mut out = Self::zero(state, counts);
         let columns: Vec<usize> = columns.collect();
         for together in columns.chunks(64) {
@@ -53,12 +61,15 @@ impl Expected {
             for &t in together {
                 let on: Vec<(usize, f32)> = state.activations.column(t).iter().collect();
                 let entries = entries(counts, t);
+                let unchanged = before.column(t).on == state.activations.column(t).on;
                 let ratio: Vec<f32> = entries.iter().map(|&(f, x)| ratio(state, &on, f, x)).collect();
                 for &(k, h) in &on {
                     let w = state.dictionary.row(k);
                     let products = entries.iter().zip(&ratio).map(|(&(f, _), &ratio)| (ratio, w[f]));
-                    out.by_site[t * components + k] =
-                        f64::from(h) * sum_of_products(&products.collect::<Vec<_>>());
+                    let products: Vec<(f32, f32)> = products.collect();
+                    let scored = unchanged && k < side_by_side;
+                    let sum = if scored { sum_in_turn(&products) } else { sum_of_products(&products) };
+                    out.by_site[t * components + k] = f64::from(h) * sum;
                     for (&(f, _), &ratio) in entries.iter().zip(&ratio) {
                         if compact(counts) {
                             out.by_feature[k * features + f] += f64::from(ratio) * f64::from(h);
@@ -98,6 +109,19 @@ fn ratio(state: &State, on: &[(usize, f32)], f: usize, x: f64) -> f32 {
     let rate = on.iter().fold(0.0f32, |rate, &(k, h)| state.dictionary.row(k)[f].mul_add(h, rate));
     assert!(x == 0.0 || (1e-30..1e30).contains(&rate) && x / f64::from(rate) < 1e18, "{x} / {rate}");
     x as f32 * (1.0 / rate.max(f32::MIN_POSITIVE))
+}
+
+/// 128 products after the other, all in single precision.
+fn sum_in_turn(products: &[(f32, f32)]) -> f64 {
+    let mut total = 0.0f32;
+    for products in products.chunks(128) {
+        let mut sum = 0.0f32;
+        for &(a, b) in products {
+            sum = a.mul_add(b, sum);
+        }
+        total += sum;
+    }
+    f64::from(total)
 }
 
 /// One partial sum in single precision for every index mod 16, over 64 times 16 products, or over what is left if that is

@@ -14,6 +14,7 @@ mod score;
 mod single;
 mod sweep;
 
+pub(crate) use score::{fused_score, side_by_side};
 pub(crate) use sweep::{Scratch, sweep};
 
 use super::activations::{Activations, ActiveColumn};

@@ -9,6 +9,9 @@ use crate::kernel::{LANES, Lanes, Tile, flat, prefetch_early};
 const MOST_AT_ONCE: usize = 8;
 pub(super) const MOST_TILES: usize = 2;
 
+/// Features whose products are added up before their sum is added to the others.
+pub(crate) const TOGETHER: usize = 128;
+
 /// Features between two looks ahead: a cache line for four columns.
 const STEP: usize = 4;
 
@@ -18,6 +21,23 @@ const STEP: usize = 4;
 fn by_rows(lanes: u16, features: usize) -> bool {
     let rows = (lanes.count_ones() as usize).next_multiple_of(4);
     rows * (features.div_ceil(LANES) + 5) <= features
+}
+
+/// How many components, from the first one on, are scored side by side unless columns are compact.
+#[inline(always)]
+pub(crate) fn side_by_side(dictionary: &Dictionary) -> usize {
+    let (components, features) = (dictionary.components(), dictionary.features());
+    let last = components.div_ceil(LANES) - 1;
+    if by_rows(dictionary.lanes(last), features) { last * LANES } else { components }
+}
+
+/// The score of one component and one column, bit for bit as it is side by side where products are fused.
+pub(crate) fn fused_score(ratio: &[f32], w: &[f32]) -> f32 {
+    let mut total = 0.0;
+    for (ratio, w) in ratio.chunks(TOGETHER).zip(w.chunks(TOGETHER)) {
+        total += ratio.iter().zip(w).fold(0.0, |sum: f32, (ratio, &w)| ratio.mul_add(w, sum));
+    }
+    total
 }
 
 /// Scores, sum over f of R_f W_fk, of the tiles from `tile` on that are handled together, for all columns. The multipliers
@@ -46,17 +66,19 @@ pub(super) fn score_columns<V: Lanes>(
     }
     for i in 0..V::TILES {
         let ahead = if i == 0 { ahead } else { &[] };
-        score_tile::<V>(dictionary, tile + i, columns, all, ahead, &mut scores[i * MOST_COLUMNS..]);
+        score_tile::<V>(dictionary, tile + i, columns, all, 1, ahead, &mut scores[i * MOST_COLUMNS..]);
     }
 }
 
-/// The scores of one tile, if there is such a tile, for the columns `which`. `ahead` is as in [`score_columns`].
+/// The scores of one tile, if there is such a tile, for the columns `which`, one by one if fewer than `fewest` are left.
+/// `ahead` is as in [`score_columns`].
 #[inline(always)]
 pub(super) fn score_tile<V: Lanes>(
     dictionary: &Dictionary,
     tile: usize,
     columns: &[Work],
     which: &[usize],
+    fewest: usize,
     ahead: &[Tile],
     scores: &mut [Tile],
 ) {
@@ -67,8 +89,7 @@ pub(super) fn score_tile<V: Lanes>(
     let w = dictionary.tile(tile);
     let alone = columns[0].compact || by_rows(lanes, w.len());
     for which in which.chunks(V::COLUMNS) {
-        // A group takes as long as a full one.
-        if alone || 2 * which.len() < V::COLUMNS {
+        if alone || which.len() < fewest {
             for &c in which {
                 score_lanes::<V>(dictionary, tile, lanes, &columns[c], &mut scores[c]);
             }
@@ -100,25 +121,30 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
         assert!(tiles[i].len() == features);
         w[i] = tiles[i].as_ptr();
     }
-    let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
-    let whole = features / STEP * STEP;
-    for first in (0..whole).step_by(STEP) {
-        // In all as many as these columns have.
-        for line in 0..V::COLUMNS / 4 {
-            prefetch_early(ahead, first * V::COLUMNS / LANES + line);
+    for from in (0..features).step_by(TOGETHER) {
+        let to = features.min(from + TOGETHER);
+        let whole = to / STEP * STEP;
+        let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
+        for first in (from..whole).step_by(STEP) {
+            // In all as many as these columns have.
+            for line in 0..V::COLUMNS / 4 {
+                prefetch_early(ahead, first * V::COLUMNS / LANES + line);
+            }
+            for f in first..first + STEP {
+                // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read.
+                unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
+            }
         }
-        for f in first..first + STEP {
-            // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read.
+        for f in whole..to {
+            // SAFETY: as above.
             unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
         }
-    }
-    for f in whole..features {
-        // SAFETY: as above.
-        unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
-    }
-    for i in 0..TILES {
-        for (n, &c) in which.iter().enumerate() {
-            sums[i][n].store(&mut scores[i * MOST_COLUMNS + c].0);
+        for i in 0..TILES {
+            for (n, &c) in which.iter().enumerate() {
+                let score = &mut scores[i * MOST_COLUMNS + c].0;
+                let sum = if from == 0 { sums[i][n] } else { sums[i][n].add(V::load(score)) };
+                sum.store(score);
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The sweep itself: tile after tile over columns side by side, and what happens when a site changes.
 
 use super::bounds::{self, Place, Sites, TIERS, bits, bound_columns};
-use super::score::{MOST_TILES, score_columns, score_lanes, score_tile};
+use super::score::{MOST_TILES, score_columns, score_lanes, score_tile, side_by_side};
 use super::{MOST_COLUMNS, Proposal, Sweep, Tiers, columns_side_by_side, compact, exact_rule};
 use crate::infer::activations::ActiveColumn;
 use crate::infer::chunks::for_each_chunk;
@@ -100,7 +100,7 @@ fn take_up<P: Proposal, V: Lanes>(
         work.rebuild_tiles::<V, N>(job.counts, job.dictionary, at);
     });
     for work in columns {
-        work.finish_rebuild::<V>();
+        work.finish_rebuild::<V>(job.dictionary);
     }
 }
 
@@ -136,7 +136,8 @@ fn sweep_tile<P: Proposal, V: Lanes>(
             number += 1;
         }
         let of_tile = &mut buffers.scores[scores..];
-        score_tile::<V>(job.dictionary, tile, columns, &stale[..number], &[], of_tile);
+        // A group takes as long as a full one.
+        score_tile::<V>(job.dictionary, tile, columns, &stale[..number], V::COLUMNS / 2, &[], of_tile);
     }
     buffers.stale = 0;
     if job.counts.has_missing() {
@@ -181,6 +182,11 @@ fn sweep_tile<P: Proposal, V: Lanes>(
         score_again::<V>(job.dictionary, tile, left, columns, buffers);
     }
     count(&buffers.sites, tiers);
+    if V::FUSES && !columns[0].compact && tile * LANES < side_by_side(job.dictionary) {
+        for (c, work) in columns.iter_mut().enumerate() {
+            work.keep_scores::<V>(on[c * tiles + tile], &buffers.scores[scores + c]);
+        }
+    }
 }
 
 /// Brings up to date the scores of the undecided sites of the given columns.
@@ -301,6 +307,7 @@ fn flip<P: Proposal, V: Lanes>(
     on[tile] ^= 1 << lane;
     let is_on = on[tile] >> lane & 1 == 1;
     let w = work.component(job.dictionary, k, &mut buffers.gathered);
-    work.switch::<V>(job.counts, job.dictionary, w, h, is_on, ActiveColumn { on, values: flat(values) });
+    let column = ActiveColumn { on, values: flat(values) };
+    work.switch::<V>(job.counts, job.dictionary, (k, w), h, is_on, column);
     buffers.stale |= 1 << c;
 }

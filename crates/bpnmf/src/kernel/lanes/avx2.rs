@@ -111,6 +111,7 @@ macro_rules! folded {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx2 {
     const SIMD: Simd = Simd::Avx2;
+    const FUSES: bool = true;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
     const CHUNK: usize = 6;

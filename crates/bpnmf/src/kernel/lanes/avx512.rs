@@ -20,6 +20,7 @@ impl Avx512 {
 #[expect(clippy::undocumented_unsafe_blocks, reason = "one comment above serves them all")]
 impl Lanes for Avx512 {
     const SIMD: Simd = Simd::Avx512;
+    const FUSES: bool = true;
     const COLUMNS: usize = 8;
     const TILES: usize = 2;
     const CHUNK: usize = 8;

@@ -47,6 +47,8 @@ pub(crate) const ABOVE_ERROR: f32 = 1.3e-4;
 pub(crate) trait Lanes: Copy {
     /// What it is made for.
     const SIMD: Simd;
+    /// Whether [`Self::mul_add`] is [`Self::fused`].
+    const FUSES: bool;
     /// How many columns are swept side by side: as many as there are accumulators to keep the multipliers busy.
     const COLUMNS: usize;
     /// How many tiles of components are scored at once, likewise.
@@ -194,15 +196,21 @@ pub(crate) trait Lanes: Copy {
     /// on every machine.
     #[inline(always)]
     fn ln_exactly(self) -> Self {
+        Self::lns_exactly([self])[0]
+    }
+
+    /// [`Self::ln_exactly`] of several: the constants are read once for all of them.
+    #[inline(always)]
+    fn lns_exactly<const N: usize>(v: [Self; N]) -> [Self; N] {
         const P: [f32; 8] = crate::special::LN_NEAR_ONE;
-        let (exponent, power) = self.power();
+        let (exponents, powers) = Self::powers(v);
         // The product is exact, and so is the difference.
-        let f = self.fused(power, Self::splat(-1.0));
-        let mut p = Self::splat(P[7]);
+        let f: [Self; N] = each!(Self, N, n => v[n].fused(powers[n], Self::splat(-1.0)));
+        let mut p = [Self::splat(P[7]); N];
         for i in (0..7).rev() {
-            p = p.fused(f, Self::splat(P[i]));
+            p = each!(Self, N, n => p[n].fused(f[n], Self::splat(P[i])));
         }
-        exponent.fused(Self::splat(LN_2), f.mul(f).fused(p, f))
+        each!(Self, N, n => exponents[n].fused(Self::splat(LN_2), f[n].mul(f[n]).fused(p[n], f[n])))
     }
 
     /// [`Self::power`] of several.

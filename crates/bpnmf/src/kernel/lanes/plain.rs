@@ -24,6 +24,7 @@ impl Plain {
 
 impl Lanes for Plain {
     const SIMD: Simd = Simd::Plain;
+    const FUSES: bool = false;
     const COLUMNS: usize = 4;
     const TILES: usize = 1;
     const CHUNK: usize = 8;
