@@ -219,6 +219,18 @@ impl Work {
         }
     }
 
+    /// Asks for what a rebuild of `N` tiles from tile `at` on will read and write.
+    #[inline(always)]
+    pub(crate) fn ask_for<const N: usize>(&self, counts: &Counts, at: usize) {
+        let parts: [&[Tile; N]; 3] =
+            [chunk(self.x(counts), at), chunk(&self.inverse, at), chunk(&self.ratio, at)];
+        for part in parts {
+            for n in 0..N {
+                prefetch(part, n);
+            }
+        }
+    }
+
     /// Builds `N` tiles of rates from tile `at` on, unless compact: in the order of the components, every product fused.
     #[inline(always)]
     pub(crate) fn rebuild_tiles<V: Lanes, const N: usize>(

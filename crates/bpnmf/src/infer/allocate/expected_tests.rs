@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::infer::dictionary::stored;
-use crate::kernel::doubles::flat_lines;
+use crate::kernel::doubles::{Line, flat_lines};
 
 const FEATURES: usize = 40;
 const COLUMNS: usize = 70;

@@ -14,9 +14,10 @@ use super::dictionary::Dictionary;
 use super::mask::{Tiers, compact};
 use super::work::Work;
 use crate::counts::{Column, Counts};
-use crate::kernel::doubles::{Doubles, Eight, Line, sum_of, total_of};
-use crate::kernel::{LANES, Simd, Tile, dispatch};
+use crate::kernel::doubles::{Doubles, total_of};
+use crate::kernel::{LANES, Simd, Tile};
 use crate::random::Key;
+use crate::special::ln;
 use chunk::Far;
 use sampled::Many;
 pub(crate) use sampled::add_up_drawn;
@@ -53,7 +54,9 @@ pub(crate) struct Allocated {
 /// Memory a thread needs for allocating, allocated once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Scratch {
+    /// W at the entries of a compact column.
     gathered: Vec<Tile>,
+    /// Partial sums of what every component is given.
     sums: Vec<Tile>,
     sampled: sampled::Scratch,
     on: sums::Listed,
@@ -85,7 +88,6 @@ pub(crate) fn share(
     for (c, column) in out.iter_mut().enumerate() {
         column.load(task.counts, first + c);
     }
-    ln_activations(simd, on, values, out);
     let Scratch { gathered, sums, .. } = scratch;
     if compact(task.counts) {
         compact::share(simd, task, first, works, on, values, out, shares, gathered, sums);
@@ -93,6 +95,7 @@ pub(crate) fn share(
         dense::share(simd, task, first, works, on, values, out, shares, sums);
     }
     for (c, column) in out.iter_mut().enumerate() {
+        column.ln_activation = ln_activation(&column.parts);
         // What is expected where nothing was observed says nothing.
         let missing = task.counts.missing(first + c);
         if !missing.is_empty() {
@@ -186,27 +189,13 @@ fn entries<'a>(counts: &'a Counts, t: usize, x: &'a [f64]) -> &'a [f64] {
     }
 }
 
-dispatch! {
-    /// The sum of log H over the sites that are on, for every column.
-    fn ln_activations [] (on: &[u16], values: &[Tile], out: &mut [Allocated]) = ln_activations_of
-}
-
+/// The sum of log H over the sites that are on. Logarithms of products: eight numbers in the range of single precision
+/// stay in that of double precision.
 #[inline(always)]
-fn ln_activations_of<V: Doubles>(on: &[u16], values: &[Tile], out: &mut [Allocated]) {
-    let tiles = on.len() / out.len();
-    for (c, column) in out.iter_mut().enumerate() {
-        let mut sum = V::Eight::splat(0.0);
-        for tile in c * tiles..(c + 1) * tiles {
-            if on[tile] != 0 {
-                let log = V::select(on[tile], V::load(&values[tile].0), V::splat(1.0)).ln_exactly();
-                let [low, high] = V::widened(log);
-                sum = sum.add(low.add(high));
-            }
-        }
-        let mut line = Line::ZERO;
-        sum.store(&mut line.0);
-        column.ln_activation = sum_of(&line);
-    }
+fn ln_activation(parts: &[(usize, f32)]) -> f64 {
+    let (eights, rest) = parts.as_chunks::<8>();
+    let product = |parts: &[(usize, f32)]| parts.iter().fold(1.0, |product, &(_, h)| product * f64::from(h));
+    eights.iter().map(|eight| ln(product(eight))).sum::<f64>() + ln(product(rest))
 }
 
 #[cfg(test)]

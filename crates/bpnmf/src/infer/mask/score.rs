@@ -123,19 +123,20 @@ fn scores_of_group<V: Lanes, const TILES: usize>(
     }
     for from in (0..features).step_by(TOGETHER) {
         let to = features.min(from + TOGETHER);
-        let whole = to / STEP * STEP;
         let mut sums = [[V::splat(0.0); MOST_AT_ONCE]; TILES];
-        for first in (from..whole).step_by(STEP) {
+        let mut f = from;
+        while f + STEP <= to {
             // In all as many as these columns have.
             for line in 0..V::COLUMNS / 4 {
-                prefetch_early(ahead, first * V::COLUMNS / LANES + line);
+                prefetch_early(ahead, f * V::COLUMNS / LANES + line);
             }
-            for f in first..first + STEP {
-                // SAFETY: f is below `features`, which the assertions above compare with the lengths of all that is read.
-                unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
+            for i in 0..STEP {
+                // SAFETY: f + i is below `features`, which the assertions above compare with the lengths of all that is read.
+                unsafe { add_products::<V, TILES>(w, &ratios, f + i, &mut sums) };
             }
+            f += STEP;
         }
-        for f in whole..to {
+        for f in f..to {
             // SAFETY: as above.
             unsafe { add_products::<V, TILES>(w, &ratios, f, &mut sums) };
         }

@@ -96,8 +96,11 @@ fn take_up<P: Proposal, V: Lanes>(
         }
         return;
     }
-    for_each_chunk!(columns[0].tiles(), at, N => for work in &mut *columns {
-        work.rebuild_tiles::<V, N>(job.counts, job.dictionary, at);
+    for_each_chunk!(columns[0].tiles(), at, N => for c in 0..columns.len() {
+        if let Some(next) = columns.get(c + 2) {
+            next.ask_for::<N>(job.counts, at);
+        }
+        columns[c].rebuild_tiles::<V, N>(job.counts, job.dictionary, at);
     });
     for work in columns {
         work.finish_rebuild::<V>(job.dictionary);
