@@ -9,8 +9,11 @@ use crate::kernel::exact::add_scaled;
 use crate::kernel::{LANES, LN_ERROR, Lanes, Tile, flat_mut, prefetch, words_of};
 use crate::special::ln_1p;
 
-/// Beyond this relative error the running rate is built anew.
+/// Beyond this relative error rates are built anew in the middle of a sweep.
 const RATE_ERROR: f32 = 3e-5;
+
+/// The same before counts are shared out by them.
+const SHARED_ERROR: f32 = 5e-6;
 
 /// Features ahead of the one at hand whose W is asked for: a compact column jumps about in it.
 const AHEAD: usize = 32;
@@ -47,14 +50,11 @@ pub(crate) struct Work {
     /// 1 / rate and count / rate where there are counts, zero elsewhere. Rates themselves are not kept.
     pub(crate) inverse: Vec<Tile>,
     pub(crate) ratio: Vec<Tile>,
-    /// Whether the rate is the sum over the components that are on in their order, and all that follows from it is as it
-    /// would be on any machine.
-    in_order: bool,
     /// The largest inverse of a rate; so far, while rates are built.
     largest: Tile,
     /// The sum of all rates, or more.
     expected: f64,
-    /// A bound of the relative error of `inverse`, and but for its roundings of `ratio`.
+    /// A bound of the relative error of `inverse`, and but for two roundings of `ratio`; infinite if there are no rates yet.
     rate_error: f32,
     /// A bound of the relative error of a sum of products with `ratio`.
     pub(crate) error: f32,
@@ -72,7 +72,7 @@ impl Work {
     pub(crate) fn load(&mut self, counts: &Counts, t: usize, compact: bool) {
         self.compact = compact;
         self.observed = None;
-        (self.flips, self.kept) = (0, 0);
+        (self.flips, self.kept, self.rate_error) = (0, 0, f32::INFINITY);
         self.rows.clear();
         let column = counts.column(t);
         self.entries = match column {
@@ -258,20 +258,24 @@ impl Work {
             self.expected += f64::from(h) * dictionary.sum(k);
         }
         self.rate_error = (self.active as f32 + 4.0) * ROUNDING;
-        self.in_order = !self.compact;
         self.settle::<V>();
     }
 
-    /// Builds the rates anew unless they are the sums over the components that are on, which are in `column`, in their
-    /// order. Not for compact columns.
+    /// Makes ready what counts are shared out by, the same bits on every machine: as the sweep has left it, or built anew if
+    /// that is not good enough. The components that are on are in `column`. Not for compact columns.
     #[inline(always)]
-    pub(crate) fn bring_in_order<V: Lanes>(
+    pub(crate) fn make_ready<V: Lanes>(
         &mut self,
         counts: &Counts,
         dictionary: &Dictionary,
         column: ActiveColumn<'_>,
     ) {
-        if !self.in_order {
+        if self.is_unchanged() {
+            return;
+        }
+        if self.rate_error <= SHARED_ERROR {
+            column.list(&mut self.parts);
+        } else {
             self.start_rebuild(column);
             for_each_chunk!(self.tiles(), at, N => self.rebuild_tiles::<V, N>(counts, dictionary, at));
             self.finish_rebuild::<V>(dictionary);
@@ -294,7 +298,7 @@ impl Work {
     /// Whether the column is as it was taken up for a sweep.
     #[inline(always)]
     pub(crate) fn is_unchanged(&self) -> bool {
-        self.in_order && self.flips == 0
+        self.flips == 0 && self.rate_error < f32::INFINITY
     }
 
     /// The score of the i-th component that is on, if the column is unchanged.
@@ -303,7 +307,7 @@ impl Work {
         f32::from_bits(self.scores[..self.kept][i])
     }
 
-    /// Gives away the list of the components that are on, which is up to date if rates are in order, for memory.
+    /// Gives away the list of the components that are on, which is up to date once all is ready, for memory.
     #[inline(always)]
     pub(crate) fn swap_parts(&mut self, with: &mut Vec<(usize, f32)>) {
         core::mem::swap(&mut self.parts, with);
@@ -374,8 +378,8 @@ impl Work {
         let (mut shrinkage, mut largest) = (one, V::splat(0.0));
         for ((w, inverse), ratio) in w.iter().zip(&mut self.inverse).zip(&mut self.ratio) {
             let before = V::load(&inverse.0);
-            // 1 / (rate + w h) = (1 / rate) / (1 + w h / rate).
-            let growth = V::load(&w.0).mul(step).mul_add(before, one);
+            // 1 / (rate + w h) = (1 / rate) / (1 + w h / rate), the same bits on every machine.
+            let growth = V::load(&w.0).mul(step).fused(before, one);
             let scale = one.div(growth.max(V::splat(f32::MIN_POSITIVE)));
             let after = before.mul(scale);
             after.store(&mut inverse.0);
@@ -385,15 +389,14 @@ impl Work {
         }
         largest.store(&mut self.largest.0);
         self.flips += 1;
-        self.in_order = false;
         if on {
             self.active += 1;
             self.expected += f64::from(h) * dictionary.sum(k);
         } else {
             self.active -= 1;
         }
-        // A product of three factors, of which the sum makes that much more, and four roundings after it.
-        self.rate_error = (self.rate_error + 3.0 * ROUNDING) * 1.0001 * shrinkage.largest() + 4.0 * ROUNDING;
+        // Two roundings of the product, of which the sum makes that much more, and three after it.
+        self.rate_error = (self.rate_error + 2.0 * ROUNDING) * 1.0001 * shrinkage.largest() + 3.0 * ROUNDING;
         // Asked this way round so that NaN, too, means to build anew.
         let sound = self.rate_error <= RATE_ERROR;
         if was_wild || !sound {

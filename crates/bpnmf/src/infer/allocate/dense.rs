@@ -34,7 +34,7 @@ fn share_columns<V: Doubles>(
     let columns = out.iter_mut().zip(works).zip(shares.chunks_exact_mut(dictionary.components()));
     for (t, (((column, work), shares), (on, values))) in (first..).zip(columns.zip(sites)) {
         let unchanged = work.is_unchanged();
-        work.bring_in_order::<V>(counts, dictionary, ActiveColumn { on, values: flat(values) });
+        work.make_ready::<V>(counts, dictionary, ActiveColumn { on, values: flat(values) });
         work.swap_parts(&mut column.parts);
         column.start(shares);
         if work.is_tame::<V>(largest_inverse(counts.column_totals()[t])) {

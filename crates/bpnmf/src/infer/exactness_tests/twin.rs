@@ -62,7 +62,11 @@ impl Expected {
                 let on: Vec<(usize, f32)> = state.activations.column(t).iter().collect();
                 let entries = entries(counts, t);
                 let unchanged = before.column(t).on == state.activations.column(t).on;
-                let ratio: Vec<f32> = entries.iter().map(|&(f, x)| ratio(state, &on, f, x)).collect();
+                let ratio = if unchanged || compact(counts) {
+                    Rates::new(state, &on, &entries).checked(&entries)
+                } else {
+                    ratios_after_flips(state, before, t, &entries)
+                };
                 for &(k, h) in &on {
                     let w = state.dictionary.row(k);
                     let products = entries.iter().zip(&ratio).map(|(&(f, _), &ratio)| (ratio, w[f]));
@@ -104,11 +108,78 @@ fn entries(counts: &Counts, t: usize) -> Vec<(usize, f64)> {
     all
 }
 
-/// x / Xhat.
-fn ratio(state: &State, on: &[(usize, f32)], f: usize, x: f64) -> f32 {
-    let rate = on.iter().fold(0.0f32, |rate, &(k, h)| state.dictionary.row(k)[f].mul_add(h, rate));
-    assert!(x == 0.0 || (1e-30..1e30).contains(&rate) && x / f64::from(rate) < 1e18, "{x} / {rate}");
-    x as f32 * (1.0 / rate.max(f32::MIN_POSITIVE))
+/// 1 / Xhat and x / Xhat of a column, zero where there are no counts, and a bound of their error.
+struct Rates {
+    inverse: Vec<f32>,
+    ratio: Vec<f32>,
+    error: f32,
+}
+
+impl Rates {
+    /// From the components that are on, in their order.
+    fn new(state: &State, on: &[(usize, f32)], entries: &[(usize, f64)]) -> Self {
+        let add = |rate: f32, &(k, h): &(usize, f32), f: usize| state.dictionary.row(k)[f].mul_add(h, rate);
+        let inverse = |&(f, x): &(usize, f64)| {
+            let rate = on.iter().fold(0.0, |rate, part| add(rate, part, f));
+            if x > 0.0 { 1.0 / rate.max(f32::MIN_POSITIVE) } else { 0.0 }
+        };
+        let inverse: Vec<f32> = entries.iter().map(inverse).collect();
+        let ratio = entries.iter().zip(&inverse).map(|(&(_, x), &inverse)| x as f32 * inverse).collect();
+        Self { inverse, ratio, error: (on.len() as f32 + 4.0) * f32::EPSILON / 2.0 }
+    }
+
+    /// Out of the range in which anything is kept up to date.
+    fn is_wild(&self) -> bool {
+        self.inverse.iter().any(|&inverse| inverse > 1e18)
+    }
+
+    /// Component k comes on with activation h, or goes off if that is negative.
+    fn switch(&mut self, state: &State, k: usize, h: f32, entries: &[(usize, f64)]) {
+        let mut shrinkage = 1.0f32;
+        for (i, &(f, _)) in entries.iter().enumerate() {
+            let growth = (state.dictionary.row(k)[f] * h).mul_add(self.inverse[i], 1.0);
+            let scale = 1.0 / growth.max(f32::MIN_POSITIVE);
+            self.inverse[i] *= scale;
+            self.ratio[i] *= scale;
+            shrinkage = shrinkage.max(scale);
+        }
+        self.error = (self.error + f32::EPSILON) * 1.0001 * shrinkage + 1.5 * f32::EPSILON;
+    }
+
+    /// x / Xhat, which must be in range.
+    fn checked(self, entries: &[(usize, f64)]) -> Vec<f32> {
+        for (inverse, &(_, x)) in self.inverse.iter().zip(entries) {
+            assert!(
+                x == 0.0 || (1e-30..1e30).contains(inverse) && x as f32 * inverse < 1e18,
+                "{x} * {inverse}"
+            );
+        }
+        self.ratio
+    }
+}
+
+/// x / Xhat of a column that the last sweep has changed: the changes in their order.
+fn ratios_after_flips(state: &State, before: &Activations, t: usize, entries: &[(usize, f64)]) -> Vec<f32> {
+    let (was, is) = (before.column(t).on, state.activations.column(t));
+    let on_in = |words: &[u16], k: usize| words[k / 16] >> (k % 16) & 1 == 1;
+    // What is on once components below `k` have been visited.
+    let listed = |k: usize| -> Vec<(usize, f32)> {
+        let on = |&j: &usize| on_in(if j < k { is.on } else { was }, j);
+        (0..state.dictionary.components()).filter(on).map(|j| (j, is.values[j])).collect()
+    };
+    let mut rates = Rates::new(state, &listed(0), entries);
+    for k in (0..state.dictionary.components()).filter(|&k| on_in(was, k) != on_in(is.on, k)) {
+        let was_wild = rates.is_wild();
+        let h = is.values[k];
+        rates.switch(state, k, if on_in(is.on, k) { h } else { -h }, entries);
+        if was_wild || rates.error > 3e-5 {
+            rates = Rates::new(state, &listed(k + 1), entries);
+        }
+    }
+    if rates.error > 5e-6 {
+        rates = Rates::new(state, &listed(usize::MAX), entries);
+    }
+    rates.checked(entries)
 }
 
 /// 128 products after the other, all in single precision.
