@@ -22,6 +22,11 @@ impl Scratch {
     pub(crate) fn columns_mut(&mut self) -> &mut [Work] {
         &mut self.columns
     }
+
+    /// Says whether columns keep the scores of what is on: counts are shared out by them if they are expected.
+    pub(crate) fn keep_scores(&mut self, keeps: bool) {
+        self.buffers.keeps_scores = keeps;
+    }
 }
 
 /// What columns that are swept side by side share.
@@ -34,6 +39,7 @@ struct Buffers {
     sites: Sites,
     /// Bit c is set when column c has changed since its scores were computed.
     stale: u32,
+    keeps_scores: bool,
     /// Rates in double precision for the exact rule.
     others: Vec<f64>,
 }
@@ -185,7 +191,8 @@ fn sweep_tile<P: Proposal, V: Lanes>(
         score_again::<V>(job.dictionary, tile, left, columns, buffers);
     }
     count(&buffers.sites, tiers);
-    if V::FUSES && !columns[0].compact && tile * LANES < side_by_side(job.dictionary) {
+    if V::FUSES && buffers.keeps_scores && !columns[0].compact && tile * LANES < side_by_side(job.dictionary)
+    {
         for (c, work) in columns.iter_mut().enumerate() {
             work.keep_scores::<V>(on[c * tiles + tile], &buffers.scores[scores + c]);
         }
