@@ -72,7 +72,7 @@ pub(crate) struct Task<'a> {
     pub(crate) iteration: u32,
 }
 
-/// The columns from `first` on: their rates anew, their log-likelihoods, and the counts of every component that is on,
+/// The columns from `first` on: their log-likelihoods, and the counts of every component that is on,
 /// expected or drawn, to `shares`, K a column. `works` has been left by a sweep over these columns, and is spoilt.
 pub(crate) fn share(
     simd: Simd,

@@ -10,7 +10,7 @@ const MOST_AT_ONCE: usize = 8;
 pub(super) const MOST_TILES: usize = 2;
 
 /// Features whose products are added up before their sum is added to the others.
-pub(crate) const TOGETHER: usize = 128;
+const TOGETHER: usize = 128;
 
 /// Features between two looks ahead: a cache line for four columns.
 const STEP: usize = 4;
