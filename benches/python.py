@@ -2,7 +2,7 @@
 
     ./run bench-python
 
-Prints medians of fits that take turns, and the peak of a CSR of 20000 x 5000 with a million entries. Needs the package
+Prints medians of fits that take turns, the median of their ratios, and the peak of a CSR of 20000 x 5000 with a million entries. Needs the package
 and the program; `./run bench-python` builds both.
 """
 
@@ -71,7 +71,8 @@ def times(program, repeats, samples):
             assert (model.components_ == np.load(Path(folder) / "out" / "model.npz")["W"].T).all()
         for what, one, two in (("clock", ours, theirs), ("processor", ours_busy, theirs_busy)):
             a, b = statistics.median(one), statistics.median(two)
-            change = f"{100 * (a / b - 1):+.1f} %"
+            # Of the rounds, for what slows a machine down for a while slows down both.
+            change = f"{100 * (statistics.median(p / r for p, r in zip(one, two, strict=True)) - 1):+.1f} %"
             print(f"{name:6} {X.shape[0]} x {X.shape[1]}, {what}: Python {a:.3f} s, Rust {b:.3f} s, {change}", flush=True)
 
 
@@ -114,7 +115,7 @@ def memory(samples, features, entries, parts):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--program", default=str(ROOT / "target" / "release" / "bpnmf"))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--samples", type=int, default=1000, help="of the timed fits")
     parser.add_argument("--memory", type=int, nargs=4, metavar="N", help="only the memory, of samples features entries parts")
     given = parser.parse_args()
