@@ -2,8 +2,8 @@
 
     ./run bench-python
 
-Prints medians of fits that take turns, the median of their ratios, and the peak of a CSR of 20000 x 5000 with a million entries. Needs the package
-and the program; `./run bench-python` builds both.
+Prints medians of fits that take turns, the median of their ratios, and the peak of a CSR of 20000 x 5000 with a
+million entries. Needs the package and the program; `./run bench-python` builds both.
 """
 
 import argparse
