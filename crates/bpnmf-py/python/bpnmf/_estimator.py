@@ -68,7 +68,8 @@ class BetaProcessNMF(Base):
         Numbers of the prior by name: a, b, c, d, a0, b0. With ``preset="auto"`` only a0 and b0: the others are learned.
     n_chains : int, default=1
         Runs to make, each from a start of its own. The number of components is counted over all of them, and the best
-        one of the right size is the model.
+        one of the right size is the model. One chain seldom leaves the number it starts with: only several tell how
+        sure that is.
     max_iter : int or None, default=None
         The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
     tol : float or None, default=1e-4
