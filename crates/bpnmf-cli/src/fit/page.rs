@@ -83,7 +83,9 @@ impl Results<'_> {
         let mut notes = Vec::new();
         let searched = self.discovery().is_some_and(|discovery| discovery.forced.is_none());
         if searched && self.chains.fits.len() == 1 {
-            notes.push("this is one chain: --chains 4 tells whether others, from other starts, agree".to_owned());
+            notes.push(
+                "this is one chain: --chains 4 tells whether others, from other starts, agree".to_owned(),
+            );
         }
         let parts = self.posterior().components();
         if parts != self.chains.n_components {
