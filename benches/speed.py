@@ -35,10 +35,9 @@ TRUE_PARTS = (16, 25, 29, 21, 21, 21, 20, 25, 28, 22, 16, 23, 27, 19, 29, 21, 24
 class Engine:
     """The Rust side: a process that times what it is asked for."""
 
-    def __init__(self):
-        binary = ROOT / "target" / "release" / "experiments"
+    def __init__(self, program):
         self.process = subprocess.Popen(
-            [binary, "speed"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [program, "speed"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
 
     def ask(self, request):
@@ -150,11 +149,12 @@ def judged(what, ours, rival, limit, text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--program", default=str(ROOT / "target" / "release" / "experiments"))
     parser.add_argument("--quick", action="store_true", help="small shapes, to see that it runs")
     options = parser.parse_args()
     rounds = 1 if options.quick else options.rounds
     rng = np.random.default_rng(0)
-    engine = Engine()
+    engine = Engine(options.program)
     print(f"{'what, against what (medians of ' + str(rounds) + ' rounds or more)':<66} {'ours ms':>10} {'rival ms':>12} {'ratio':>10} {'limit':>9}")
 
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ def main():
         size = size // 5 if options.quick else size
         pair = []
         for factor in (1, 2):
-            engine = Engine()
+            engine = Engine(options.program)
             engine.ask(request.format(size * factor))
             pair.append(engine)
         times = take_turns(
@@ -274,7 +274,7 @@ def main():
     for request in ("paper 500 1000", "dense 513 2325 50", "sparse 20000 5000 50 200"):
         if options.quick and "paper" not in request:
             continue
-        engine = Engine()
+        engine = Engine(options.program)
         features, observations, nonzeros = map(int, engine.ask(f"load {request}").split())
         peak = int(engine.ask("memory"))
         engine.close()
