@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from rounds import ratio
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -71,8 +72,7 @@ def times(program, repeats, samples):
             assert (model.components_ == np.load(Path(folder) / "out" / "model.npz")["W"].T).all()
         for what, one, two in (("clock", ours, theirs), ("processor", ours_busy, theirs_busy)):
             a, b = statistics.median(one), statistics.median(two)
-            # Of the rounds, for what slows a machine down for a while slows down both.
-            change = f"{100 * (statistics.median(p / r for p, r in zip(one, two, strict=True)) - 1):+.1f} %"
+            change = f"{100 * (ratio(one, two) - 1):+.1f} %"
             print(f"{name:6} {X.shape[0]} x {X.shape[1]}, {what}: Python {a:.3f} s, Rust {b:.3f} s, {change}", flush=True)
 
 

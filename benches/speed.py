@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from rounds import ratio
 from sklearn.decomposition import NMF
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -72,13 +73,14 @@ def published_sweep(x, w, h, s, logit_pi, rng):
 
 
 def sklearn_iteration(x, components, looks=True):
-    """Seconds of one multiplicative update of both factors, from runs of 4 and 24 iterations.
+    """Seconds of one multiplicative update of both factors, from a short and a long run.
 
     As it is by default: every tenth iteration looks at the divergence. The tolerance is too small to stop at. Without
     `looks` there is nothing but the updates.
     """
+    short, long = 4, 24
     spent = []
-    for iterations in (4, 24):
+    for iterations in (short, long):
         model = NMF(
             components, solver="mu", beta_loss="kullback-leibler", init="random", tol=1e-12 if looks else 0,
             max_iter=iterations, random_state=0,
@@ -89,7 +91,7 @@ def sklearn_iteration(x, components, looks=True):
             model.fit(x)
         spent.append(time.perf_counter() - start)
         assert model.n_iter_ == iterations
-    return (spent[1] - spent[0]) / 20
+    return (spent[1] - spent[0]) / (long - short)
 
 
 def sklearn_fit(x, components):
@@ -114,11 +116,6 @@ def take_turns(rounds, **jobs):
 def finer(rounds):
     """Rounds of jobs that are over in no time: the shorter a round, the more of them it takes."""
     return 3 * rounds
-
-
-def ratio(ours, rival):
-    """The median of the ratios of the rounds: what slows a machine down for a while slows down both."""
-    return statistics.median(a / b for a, b in zip(ours, rival, strict=True))
 
 
 def exported(engine, folder):
@@ -194,7 +191,8 @@ def main():
             fits.append(times["fit"])
             nmfs.append(times["sklearn"])
         name = f"75 x 1000, {len(fits)} sets: default fit / a fit by NMF"
-        judged(f"{name}, all", [sum(of_round) for of_round in zip(*fits)], [sum(of_round) for of_round in zip(*nmfs)], 10, "10")
+        together = [[sum(of_round) for of_round in zip(*times)] for times in (fits, nmfs)]
+        judged(f"{name}, all", *together, 10, "10")
         ratios = [ratio(fit, nmf) for fit, nmf in zip(fits, nmfs)]
         for which, of in (("cheapest", min), ("dearest", max)):
             at = ratios.index(of(ratios))

@@ -174,7 +174,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         scratch: &mut Scratch,
     ) {
         let mut tiers = Tiers::default();
-        scratch.sweep.keep_scores(self.allocation == Allocation::Expected);
+        scratch.sweep.set_keeps_scores(self.allocation == Allocation::Expected);
         for inner in 0..self.sweeps {
             let job = Sweep { number: self.iteration * self.sweeps + inner, ..self.sweep };
             tiers.add(&sweep(workers.simd, &job, from, on, values, &mut scratch.sweep));

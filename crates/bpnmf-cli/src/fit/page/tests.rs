@@ -79,8 +79,8 @@ fn the_page_shows_the_path_and_the_evidence_after_a_search_and_neither_without_o
     assert!(auto.contains("  evidence   strongest features\n"), "{auto}");
     assert!(!auto.contains("warning") || auto.contains("R-hat"), "{auto}");
     assert!(auto.contains("note: this is one chain: --chains 4 tells"), "{auto}");
-    for several in ["--chains 2", "--force-components 2"] {
-        assert!(!page(several, 1.0).contains("one chain"), "{several}");
+    for flags in ["--chains 2", "--force-components 2"] {
+        assert!(!page(flags, 1.0).contains("one chain"), "{flags}");
     }
     let paper = page("--preset paper -k 10", 1.0);
     assert!(["resolution", "evidence", "one chain"].iter().all(|word| !paper.contains(word)), "{paper}");

@@ -24,7 +24,7 @@ impl Scratch {
     }
 
     /// Says whether columns keep the scores of what is on: counts are shared out by them if they are expected.
-    pub(crate) fn keep_scores(&mut self, keeps: bool) {
+    pub(crate) fn set_keeps_scores(&mut self, keeps: bool) {
         self.buffers.keeps_scores = keeps;
     }
 }
