@@ -1,18 +1,18 @@
 //! Writes a data set for other programs. Knows nothing of fits.
 
-use super::data::Set;
+use super::rows::Case;
 use bpnmf_io::Array;
 use std::path::Path;
 
-/// `NAME SEED OUT`: the counts as an F x T array, NaN where they are missing; an .npz gets the true parts and their usage,
+/// `NAME SEED OUT`, `NAME+CHANGE` for a data set that is changed: the counts as an F x T array, NaN where they are missing; an .npz gets the true parts and their usage,
 /// too.
 pub(super) fn command(arguments: &[String]) -> Result<(), String> {
     let [name, seed, path] = arguments else {
         return Err("usage: rank dump NAME SEED OUT.npy (or OUT.npz, with the truth)".into());
     };
-    let set: Set = name.parse()?;
     let seed = seed.parse().map_err(|_| format!("the seed {seed} is not a whole number"))?;
-    let data = set.load(seed).map_err(|trouble| trouble.to_string())?;
+    let case = Case { data_seed: seed, ..name.parse()? };
+    let data = super::load(&case, None).map_err(|trouble| trouble.to_string())?;
     let (features, observations) = (data.counts.features(), data.counts.observations());
     let mut values = vec![0.0; features * observations];
     for t in 0..observations {

@@ -1,11 +1,15 @@
 //! How many components are found where it is known how many there are: `rank --help` says how to ask.
 
+mod change;
 mod data;
 mod dump;
 mod fit;
+mod made;
 pub(crate) mod matching;
 mod options;
 mod rows;
+mod rules;
+mod sheet;
 mod sound;
 mod swimmer;
 mod table;
@@ -15,7 +19,10 @@ use bpnmf::Workers;
 use data::{Data, Trouble};
 use fit::Found;
 use options::Options;
-use rows::{Case, Outcome, Row};
+use rows::{Case, Row};
+use rules::Outcome;
+use sheet::Sheet;
+use std::path::Path;
 use std::process::ExitCode;
 use table::Done;
 
@@ -40,9 +47,11 @@ fn suite(options: &Options) -> Result<ExitCode, String> {
     if let Some(path) = &options.out {
         document::check(path)?;
     }
+    let rows = options.rows()?;
+    let mut sheet = options.csv.as_deref().map(Sheet::create).transpose()?;
     let mut done = Vec::new();
-    for row in options.rows()? {
-        done.push(run(row, !options.quick, &workers)?);
+    for row in rows {
+        done.push(run(row, options.digits.as_deref(), sheet.as_mut(), &workers)?);
     }
     println!("\n{}", table::markdown(&done));
     if let Some(path) = &options.out {
@@ -55,10 +64,20 @@ fn suite(options: &Options) -> Result<ExitCode, String> {
 }
 
 /// All fits of a row; none if a file is absent.
-fn run(row: Row, with_literal: bool, workers: &Workers) -> Result<Done, String> {
+fn run(
+    row: Row,
+    digits: Option<&Path>,
+    mut sheet: Option<&mut Sheet>,
+    workers: &Workers,
+) -> Result<Done, String> {
     let (mut outcomes, mut literal) = (Vec::new(), None);
-    for (i, case) in row.cases.iter().enumerate() {
-        let data = match case.set.load(case.data_seed) {
+    let mut loaded: Option<(Case, Data)> = None;
+    for (i, &case) in row.cases.iter().enumerate() {
+        let data = match loaded.take() {
+            Some((last, data)) if last.shares_data(&case) => Ok(data),
+            _ => load(&case, digits),
+        };
+        let data = match data {
             Ok(data) => data,
             Err(trouble @ Trouble::Absent(_)) => {
                 println!("{}: skipped: {trouble}", row.name);
@@ -68,28 +87,42 @@ fn run(row: Row, with_literal: bool, workers: &Workers) -> Result<Done, String> 
             Err(trouble) => return Err(format!("{}: {trouble}", row.name)),
         };
         let found = fit::auto(&data.counts, case.truncation, case.fit_seed, workers);
-        let outcome = judged(&data, &found)?;
-        println!("{}: {}: {}", row.name, label(&data, case), told(&outcome));
+        let outcome = judged(case, &data, &found);
+        println!("{}: {}: {}", row.name, label(&data, &case), told(&outcome));
+        if let Some(sheet) = &mut sheet {
+            sheet.add(row.name, &outcome)?;
+        }
         outcomes.push(outcome);
-        if with_literal && i == 0 {
-            let outcome = judged(&data, &fit::literal(&data.counts, case.fit_seed, workers))?;
+        if row.literal && i == 0 {
+            let outcome = judged(case, &data, &fit::literal(&data.counts, case.fit_seed, workers));
             println!("{}: {}, as printed: {}", row.name, data.name, told(&outcome));
             literal = Some(outcome.found);
         }
+        loaded = Some((case, data));
     }
     Ok(Done { row, outcomes, literal })
 }
 
+/// The data of a fit.
+fn load(case: &Case, digits: Option<&Path>) -> Result<Data, Trouble> {
+    let data = case.set.load(case.data_seed, digits)?;
+    match case.change {
+        Some(change) => change.apply(data, case.data_seed),
+        None => Ok(data),
+    }
+}
+
 /// A fit held against the truth.
-fn judged(data: &Data, found: &Found) -> Result<Outcome, String> {
-    let truth = data.truth.as_ref().ok_or_else(|| format!("{}: its truth is not known", data.name))?;
+fn judged(case: Case, data: &Data, found: &Found) -> Outcome {
+    let parts = data.truth.as_ref().map_or(&[][..], |truth| &truth.parts);
     let observations = data.counts.observations();
-    Ok(Outcome {
-        truth: truth.components,
+    Outcome {
+        case,
+        truth: data.truth.as_ref().map(|truth| truth.components),
         found: found.components,
-        cosine: matching::least_cosine(&truth.parts, observations, &found.dictionary, found.components),
+        cosine: matching::least_cosine(parts, observations, &found.dictionary, found.components),
         seconds: found.seconds,
-    })
+    }
 }
 
 fn label(data: &Data, case: &Case) -> String {
@@ -98,6 +131,7 @@ fn label(data: &Data, case: &Case) -> String {
 }
 
 fn told(outcome: &Outcome) -> String {
+    let truth = outcome.truth.map_or_else(String::new, |truth| format!(" of {truth}"));
     let cosine = outcome.cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.3}"));
-    format!("K {} of {}{cosine}, {:.2} s", outcome.found, outcome.truth, outcome.seconds)
+    format!("K {}{truth}{cosine}, {:.2} s", outcome.found, outcome.seconds)
 }

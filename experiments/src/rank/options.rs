@@ -1,7 +1,8 @@
 //! The command line of the experiment.
 
+use super::change;
 use super::data::NAMES;
-use super::rows::{self, Row};
+use super::rows::{self, Case, Row, Seeds};
 use std::path::PathBuf;
 
 /// What was asked for.
@@ -9,11 +10,18 @@ use std::path::PathBuf;
 pub(super) struct Options {
     pub(super) quick: bool,
     only: Option<Vec<String>>,
+    /// Data sets to fit instead of the suite.
+    sets: Option<Vec<Case>>,
     seeds: Option<u64>,
+    first_seed: Option<u64>,
     /// 0: as many as the machine has.
     pub(super) threads: usize,
     /// The document the table goes to.
     pub(super) out: Option<PathBuf>,
+    /// The file every fit goes to.
+    pub(super) csv: Option<PathBuf>,
+    /// The file of scikit-learn's digits.
+    pub(super) digits: Option<PathBuf>,
     /// The command that asks for the same fits.
     pub(super) command: String,
 }
@@ -21,19 +29,24 @@ pub(super) struct Options {
 pub(super) fn help() -> String {
     format!(
         "\
-usage: cargo run --release -p experiments -- rank [OPTIONS]
-       cargo run --release -p experiments -- rank dump NAME SEED OUT.npy
+usage: ./run rank [OPTIONS]
+       ./run rank dump NAME SEED OUT.npy
 
-  --quick       a few small fits; fails if K is off by more than 2
-  --only ROWS   only these, with commas in between: {}
-  --seeds N     at most N seeds a row
-  --threads N   threads of a fit; by default all there are
-  --out PATH    the document the table goes into; docs/rank.md if the whole suite is run
+  --quick         a few small fits; fails if K is off by more than 2
+  --only ROWS     only these, with commas in between: {}
+  --sets NAMES    three fits of each of these data sets, with commas in between, instead of the suite
+  --seeds N       at most N seeds a row
+  --first-seed N  the seeds begin with N; by default with 1
+  --threads N     threads of a fit; by default all there are
+  --out PATH      the document the table goes into; docs/rank.md if the whole suite is run
+  --csv PATH      a line for every fit: row, set, change, truncation, seeds, truth, K, seconds
+  --digits PATH   scikit-learn's digits, 64 x 1797; without it their row is skipped
 
 dump writes a data set, F x T, NaN where entries are missing; OUT.npz gets its true parts too. Its names: {NAMES}.
-The variable BPNMF_DATA names the folder of the data that is read, by default ../shared/data.
+NAME+CHANGE is a data set that is changed: {}. The variable BPNMF_DATA names the folder of the data that is read, by default ../shared/data.
 ",
-        names(&rows::suite(None))
+        names(&rows::suite(Seeds { first: 1, most: None })),
+        change::NAMES
     )
 }
 
@@ -43,8 +56,7 @@ fn names(rows: &[Row]) -> String {
 
 impl Options {
     pub(super) fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { command: "cargo run --release -p experiments -- rank".into(), ..Self::default() };
+        let mut options = Self { command: "./run rank".into(), ..Self::default() };
         let mut rest = arguments.iter();
         while let Some(name) = rest.next() {
             if name == "--quick" {
@@ -52,7 +64,9 @@ impl Options {
                 options.command += " --quick";
                 continue;
             }
-            if !["--only", "--seeds", "--threads", "--out"].contains(&name.as_str()) {
+            const WITH_VALUE: [&str; 8] =
+                ["--only", "--sets", "--seeds", "--first-seed", "--threads", "--out", "--csv", "--digits"];
+            if !WITH_VALUE.contains(&name.as_str()) {
                 return Err(format!("unknown option {name}; rank --help lists them"));
             }
             let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -60,14 +74,20 @@ impl Options {
             match name.as_str() {
                 "--only" => options.only = Some(value.split(',').map(str::to_owned).collect()),
                 "--seeds" => options.seeds = Some(number()?.max(1)),
+                "--sets" => options.sets = Some(value.split(',').map(str::parse).collect::<Result<_, _>>()?),
+                "--first-seed" => options.first_seed = Some(number()?),
                 "--threads" => options.threads = number()? as usize,
-                _ => options.out = Some(value.into()),
+                "--out" => options.out = Some(value.into()),
+                "--csv" => options.csv = Some(value.into()),
+                _ => options.digits = Some(value.into()),
             }
-            if name != "--out" {
+            // Files say nothing about what is fitted.
+            if !["--out", "--csv", "--digits"].contains(&name.as_str()) {
                 options.command += &format!(" {name} {value}");
             }
         }
-        let whole = !options.quick && options.only.is_none() && options.seeds.is_none();
+        let Self { quick, only, sets, seeds, first_seed, .. } = &options;
+        let whole = !quick && only.is_none() && sets.is_none() && seeds.is_none() && first_seed.is_none();
         if whole && options.out.is_none() {
             options.out = Some("docs/rank.md".into());
         }
@@ -76,7 +96,12 @@ impl Options {
 
     /// The rows that were asked for.
     pub(super) fn rows(&self) -> Result<Vec<Row>, String> {
-        let mut rows = if self.quick { rows::quick() } else { rows::suite(self.seeds) };
+        let seeds = Seeds { first: self.first_seed.unwrap_or(1), most: self.seeds };
+        let mut rows = match &self.sets {
+            Some(sets) => vec![rows::named(sets, seeds)],
+            None if self.quick => rows::quick(),
+            None => rows::suite(seeds),
+        };
         if let Some(only) = &self.only {
             if let Some(unknown) = only.iter().find(|name| rows.iter().all(|row| row.name != name.as_str())) {
                 return Err(format!("there is no row {unknown}; there are: {}", names(&rows)));
@@ -98,18 +123,23 @@ mod tests {
     #[test]
     fn only_the_whole_suite_is_written_to_the_documentation_unasked() {
         assert_eq!(parse("--threads 2").unwrap().out, Some("docs/rank.md".into()));
-        for part in ["--quick", "--only noise", "--seeds 2"] {
+        for part in ["--quick", "--only noise", "--seeds 2", "--first-seed 5", "--sets noise"] {
             assert_eq!(parse(part).unwrap().out, None);
         }
-        let options = parse("--seeds 2 --out x.md").unwrap();
+        let options = parse("--seeds 2 --out x.md --digits x.npy --csv x.csv").unwrap();
         assert_eq!(options.out, Some("x.md".into()));
-        assert_eq!(options.command, "cargo run --release -p experiments -- rank --seeds 2");
+        assert_eq!(options.command, "./run rank --seeds 2");
     }
 
     #[test]
     fn rows_and_options_that_do_not_exist_are_refused() {
         assert!(parse("--fast").is_err() && parse("--seeds").is_err() && parse("--seeds x").is_err());
-        assert!(parse("--only nothing").unwrap().rows().is_err());
+        assert!(parse("--only nothing").unwrap().rows().is_err() && parse("--sets nothing").is_err());
         assert_eq!(parse("--only noise,bars").unwrap().rows().unwrap().len(), 2);
+        let rows = parse("--sets grid_7_2_100,noise_2+zero_rows_9 --seeds 1 --first-seed 9")
+            .unwrap()
+            .rows()
+            .unwrap();
+        assert!(rows.len() == 1 && rows[0].cases.len() == 2 && rows[0].cases[1].data_seed == 9);
     }
 }
