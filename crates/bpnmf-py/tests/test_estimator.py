@@ -386,6 +386,34 @@ def test_samples_without_counts_and_data_without_any_work():
     assert model.stop_reason_ == "no counts"
 
 
+@pytest.mark.parametrize("compressed", [False, True])
+def test_genes_and_cells_without_counts_change_nothing(compressed, counts, model):
+    rng = np.random.default_rng(5)
+    genes, cells = np.sort(rng.permutation(2030)[:30]), np.sort(rng.permutation(240)[:200])
+    padded = np.zeros((240, 2030))
+    padded[np.ix_(cells, genes)] = counts
+    X = pytest.importorskip("scipy.sparse").csr_matrix(padded) if compressed else padded
+    found = BetaProcessNMF(random_state=3).fit(X)
+    assert found.n_components_ == model.n_components_ and found.n_components_pmf_ == model.n_components_pmf_
+    assert found.components_.shape == (4, 2030) and found.activations_.shape == found.inclusion_.shape == (240, 4)
+    np.testing.assert_array_equal(found.components_[:, genes], model.components_)
+    np.testing.assert_array_equal(found.activations_[cells], model.activations_)
+    np.testing.assert_array_equal(found.inclusion_[cells], model.inclusion_)
+    np.testing.assert_array_equal(found.share_, model.share_)
+    empty = np.delete(found.components_, genes, axis=1)
+    assert (empty > 0).all()
+    assert (empty.sum(axis=1) < 1e-3 * model.components_.sum(axis=1)).all()
+    assert not np.delete(found.activations_, cells, axis=0).any()
+    assert not np.delete(found.inclusion_, cells, axis=0).any()
+    # New cells are explained as they are without the genes, and may have a count in one of them.
+    np.testing.assert_allclose(found.transform(X)[cells], model.transform(counts), rtol=0.5, atol=0.3)
+    new = padded[cells[:1]].copy()
+    before = found.score(new)
+    new[0, np.setdiff1d(np.arange(2030), genes)[0]] = 1
+    assert np.isfinite(found.transform(new)).all()
+    assert before - 40 < found.score(new) < before
+
+
 def test_the_callback_sees_every_step_and_ends_the_run(counts):
     seen = []
     model = BetaProcessNMF(random_state=0, callback=seen.append, tol=None, max_iter=12).fit(counts)

@@ -162,7 +162,7 @@ impl Checkpoint {
 // Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
 
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
-    let Discovery { coarsening, dispersion, prior, path, forced, seconds } = discovery;
+    let Discovery { coarsening, dispersion, prior, path, forced, rank, seconds } = discovery;
     let Dispersion { small, all } = dispersion;
     out.f64(*coarsening)?;
     out.option(*small)?;
@@ -175,6 +175,7 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
     }
     out.some(forced.is_some())?;
     out.length(forced.unwrap_or(0))?;
+    out.length(*rank)?;
     out.f64(*seconds)
 }
 
@@ -187,12 +188,12 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     for _ in 0..resolutions {
         path.push(Resolution { coarsening: from.f64()?, components: from.length()? });
     }
-    let (forced, wanted) = (from.some()?, from.length()?);
+    let (forced, wanted, rank) = (from.some()?, from.length()?, from.length()?);
     let seconds = from.f64()?;
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
-    Ok(Discovery { coarsening, dispersion, prior, path, forced: forced.then_some(wanted), seconds })
+    Ok(Discovery { coarsening, dispersion, prior, path, forced: forced.then_some(wanted), rank, seconds })
 }
 
 fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {

@@ -20,23 +20,52 @@ const LOUD: f64 = 0.01;
 pub(crate) enum Counting<'a> {
     /// Those on in at least 1 % of the columns.
     Usage,
-    /// Those which the evidence wants, too, and which do not just pass: see [`crate::Search::passing`].
-    Evidence(&'a [f64], usize),
+    /// Those which the evidence wants, too, and which do not just pass.
+    Evidence {
+        evidence: &'a [f64],
+        /// See [`crate::Search::passing`].
+        passing: Passing<'a>,
+        /// There are at least so many, see [`crate::Discovery::rank`]: the ones with the most evidence.
+        least: usize,
+    },
     /// So many, the ones with the largest share.
     Forced(usize, &'a [f64]),
 }
 
+/// What is too short to be more than the edge of other components.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Passing<'a> {
+    /// See [`crate::Search::passing`].
+    pub(crate) most: usize,
+    /// Where the columns stood before those without a count were set aside, if any were: two columns with such a one between
+    /// them do not follow each other.
+    pub(crate) columns: Option<&'a [u32]>,
+}
+
 /// The most columns in a row that a slot is rather on in than off.
-fn longest_run(slots: &Slots<'_>, k: usize) -> usize {
+fn longest_run(slots: &Slots<'_>, k: usize, columns: Option<&[u32]>) -> usize {
     let (mut run, mut longest) = (0, 0);
-    for inclusion in slots.inclusion.iter().skip(k).step_by(slots.components()) {
-        run = if *inclusion >= 0.5 { run + 1 } else { 0 };
+    for (t, inclusion) in slots.inclusion.iter().skip(k).step_by(slots.components()).enumerate() {
+        let follows = columns.is_none_or(|columns| t == 0 || columns[t] == columns[t - 1] + 1);
+        run = if *inclusion < 0.5 {
+            0
+        } else if follows {
+            run + 1
+        } else {
+            1
+        };
         longest = longest.max(run);
     }
     longest
 }
 
 /// The components of a fitted model, largest share first.
+///
+/// After a search, `activations` and `inclusion` are 0 in observations without a count, and all features that were observed
+/// and never had a count share what W of one such feature is expected to be: a / n / (b + sum_t H_kt S_kt) with the learned
+/// prior for each of n. So a new observation may have a count there, and however many of them there are, they hardly add to
+/// the sum of W. A feature that was not observed at all has the mean of the prior, a / b. Shares and likelihoods are those of
+/// the features and observations with counts.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Posterior {
@@ -87,18 +116,27 @@ impl Posterior {
         let some = counts.nonzeros() > 0;
         let counted = |k: usize| match counting {
             Counting::Usage => usage[k] >= least,
-            Counting::Evidence(evidence, passing) => {
+            Counting::Evidence { evidence, passing, .. } => {
                 let parameters = ERROR_A_PARAMETER * (features as f64 + usage[k]);
                 let wanted = evidence[k] > -parameters.min(ERROR_A_COUNT * size[k]);
-                usage[k] >= least && wanted && (size[k] >= LOUD * total || longest_run(slots, k) > passing)
+                usage[k] >= least
+                    && wanted
+                    && (size[k] >= LOUD * total || longest_run(slots, k, passing.columns) > passing.most)
             }
             Counting::Forced(..) => true,
         };
         let often = (0..k_slots).filter(|&k| some && usage[k] >= least).count();
         let mut kept: Vec<usize> = (0..k_slots).filter(|&k| some && counted(k)).collect();
-        if kept.is_empty() && some && matches!(counting, Counting::Evidence(..)) {
-            // Counts have at least one part.
-            kept.extend((0..k_slots).max_by(|&i, &j| size[i].total_cmp(&size[j]).then(j.cmp(&i))));
+        if let Counting::Evidence { evidence, least: rank, .. } = counting {
+            let mut others: Vec<usize> =
+                (0..k_slots).filter(|k| some && usage[*k] >= least && !kept.contains(k)).collect();
+            others.sort_by(|&i, &j| evidence[j].total_cmp(&evidence[i]).then(i.cmp(&j)));
+            others.truncate(rank.saturating_sub(kept.len()));
+            kept.extend(others);
+            if kept.is_empty() && some {
+                // Counts have at least one part.
+                kept.extend((0..k_slots).max_by(|&i, &j| size[i].total_cmp(&size[j]).then(j.cmp(&i))));
+            }
         }
         kept.sort_by(|&i, &j| size[j].total_cmp(&size[i]).then(i.cmp(&j)));
         if let Counting::Forced(wanted, _) = counting {
@@ -109,9 +147,14 @@ impl Posterior {
         };
         let w = |k: usize, f: usize| (scale * slots.dictionary[k * features + f]) as f32;
         let evidence = match counting {
-            Counting::Evidence(evidence, _) | Counting::Forced(_, evidence) => {
-                Some(kept.iter().map(|&k| evidence[k]).collect())
+            // Slots that are nowhere likely to be on were not judged. One of them that is kept all the same is the only
+            // component, and nothing could take over from it.
+            Counting::Evidence { evidence, .. } => {
+                let unjudged = |k: usize| kept.len() == 1 && evidence[k] == f64::NEG_INFINITY;
+                let judged = |k: usize| if unjudged(k) { f64::INFINITY } else { evidence[k] };
+                Some(kept.iter().map(|&k| judged(k)).collect())
             }
+            Counting::Forced(_, evidence) => Some(kept.iter().map(|&k| evidence[k]).collect()),
             Counting::Usage => None,
         };
         Self {
@@ -142,6 +185,10 @@ mod tests {
 
     /// Three slots in twenty columns: one in the first half, one in single columns, one in pairs of them.
     fn counted(quiet: f32, evidence: [f64; 3], passing: usize) -> usize {
+        counted_at(quiet, evidence, Passing { most: passing, columns: None })
+    }
+
+    fn counted_at(quiet: f32, evidence: [f64; 3], passing: Passing<'_>) -> usize {
         let on = |t: usize| [t < 10, t % 5 == 1, t % 5 > 2];
         let inclusion: Vec<f32> = (0..20).flat_map(on).map(|on| f32::from(u8::from(on))).collect();
         let strength = [1.0, quiet, quiet];
@@ -154,7 +201,8 @@ mod tests {
             log_likelihood: 0.0,
         };
         let counts = Counts::from_dense(2, 20, vec![50.0; 40]).unwrap();
-        Posterior::new(&counts, &slots, Counting::Evidence(&evidence, passing), 1.0).components()
+        Posterior::new(&counts, &slots, Counting::Evidence { evidence: &evidence, passing, least: 0 }, 1.0)
+            .components()
     }
 
     #[test]
@@ -163,6 +211,15 @@ mod tests {
         assert_eq!([0, 1, 2].map(|passing| counted(0.001, wanted, passing)), [3, 2, 1]);
         // Loud ones do, however short they are.
         assert_eq!([0, 1, 2].map(|passing| counted(1.0, wanted, passing)), [3, 3, 3]);
+    }
+
+    #[test]
+    fn columns_that_were_set_aside_end_a_run() {
+        let passing =
+            |columns: Vec<u32>| counted_at(0.001, [100.0; 3], Passing { most: 1, columns: Some(&columns) });
+        assert_eq!(passing((0..20).collect()), 2);
+        // Between the two columns of every pair stands an empty one.
+        assert_eq!(passing((0..40).step_by(2).collect()), 1);
     }
 
     #[test]

@@ -1,15 +1,17 @@
 //! The one loop: engine, stop rule, trace, observers. It knows nothing of files or terminals.
 
 use crate::checkpoint::{At, Checkpoint, Past, Standing};
-use crate::counts::Counts;
+use crate::counts::{Counts, Occupied};
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
 use crate::infer::{Batch, Engine, State, Tiers};
-use crate::posterior::{Counting, Posterior};
+use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
+use crate::restore;
 use crate::search::{self, Discovery, Search, SearchStep, Stage, Watch};
 use crate::workers::Workers;
+use std::borrow::Cow;
 use std::time::Instant;
 
 /// How long to run and how to judge it.
@@ -23,7 +25,9 @@ pub struct RunOptions {
     pub stop: Option<StopRule>,
     /// Counts to score every iteration on.
     pub held_out: Option<HeldOut>,
-    /// The search for the number of components that goes before; `None` to start as the engine does by itself.
+    /// The search for the number of components that goes before; `None` to start as the engine does by itself. With a search,
+    /// features and observations without a single count are set aside until the end: they do not change the answer, and 1 %
+    /// of the columns is 1 % of those with counts. See [`Posterior`] for what they have there.
     pub search: Option<Search>,
 }
 
@@ -215,6 +219,12 @@ pub fn run_from(
     let key = Key::new(options.seed);
     let start = Instant::now();
     let mut interrupted = false;
+    if let Some(search) = &options.search {
+        search.check(counts.features())?;
+    }
+    // Rows and columns without a count say nothing, and the search would take them for data: they come back at the end.
+    let occupied = options.search.as_ref().and_then(|_| counts.occupied());
+    let counts = occupied.map_or(counts, Occupied::counts);
     if let Some(checkpoint) = &checkpoint {
         checkpoint.check(engine, counts, options)?;
     }
@@ -230,7 +240,13 @@ pub fn run_from(
             };
             let found = match &options.search {
                 Some(search) => {
-                    search.check(counts.features())?;
+                    let search = match (occupied, &search.guess) {
+                        (Some(occupied), Some(guess)) => {
+                            let guess = Some(occupied.select_features(guess));
+                            Cow::Owned(Search { guess, ..search.clone() })
+                        }
+                        _ => Cow::Borrowed(search),
+                    };
                     let (name, seed) = (engine.name(), options.seed);
                     let mut searching = Searching { engine: name, seed, observer, stopped: false };
                     let found = (counts.nonzeros() > 0)
@@ -272,6 +288,14 @@ pub fn run_from(
             (iteration == options.iterations).then_some(StopReason::IterationLimit)
         }
     };
+    let score = |held_out: &HeldOut, state: &State| match occupied {
+        // What is held out may have counts where nothing was left to fit.
+        Some(occupied) => {
+            let (dictionary, activations) = restore::factors(state, occupied, prior);
+            held_out.score_factors(&dictionary, &activations, coarsening)
+        }
+        None => held_out.score(state, coarsening),
+    };
     let mut ended = over(&objective, &components);
     while ended.is_none() {
         let info = engine.step(&mut state, &batch, prior, key, workers)?;
@@ -284,7 +308,7 @@ pub fn run_from(
             log_joint: info.log_joint,
             activation: info.activation,
             reconstruction: probes.read(&state),
-            held_out: options.held_out.as_ref().map(|held_out| held_out.score(&state, coarsening)),
+            held_out: options.held_out.as_ref().map(|held_out| score(held_out, &state)),
             tiers: info.tiers,
             seconds: before + start.elapsed().as_secs_f64(),
         };
@@ -308,14 +332,20 @@ pub fn run_from(
     }
     let slots = engine.slots(&state);
     let evidence = discovery.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
-    let passing = options.search.as_ref().map_or(0, |search| search.passing);
+    let most = options.search.as_ref().map_or(0, |search| search.passing);
+    let passing = Passing { most, columns: occupied.map(Occupied::columns) };
+    let least = discovery.as_ref().map_or(0, |discovery| discovery.rank);
     let counting = match (&evidence, discovery.as_ref().and_then(|discovery| discovery.forced)) {
         (Some(evidence), Some(wanted)) => Counting::Forced(wanted, evidence),
-        (Some(evidence), None) => Counting::Evidence(evidence, passing),
+        (Some(evidence), None) => Counting::Evidence { evidence, passing, least },
         (None, _) => Counting::Usage,
     };
-    let posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);
+    let mut posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);
     drop(slots);
+    if let Some(occupied) = occupied {
+        posterior = restore::posterior(posterior, occupied, prior, 1.0 / coarsening);
+        state = restore::state(&state, occupied, prior);
+    }
     Ok(Fit {
         posterior,
         discovery,

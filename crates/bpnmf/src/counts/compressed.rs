@@ -2,6 +2,7 @@
 
 use super::Storage;
 use crate::error::Error;
+use std::sync::Arc;
 
 /// Entries that were not observed: column t has the rows `starts[t] .. starts[t + 1]`, strictly increasing.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +79,7 @@ impl SparseParts {
             }
             Storage::Dense(values)
         } else {
-            Storage::Sparse { starts: self.starts, rows: self.rows, values: self.values }
+            Storage::Sparse { starts: self.starts, rows: Arc::new(self.rows), values: Arc::new(self.values) }
         }
     }
 }

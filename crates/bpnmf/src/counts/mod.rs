@@ -1,12 +1,16 @@
 //! Counts: a validated non-negative matrix, features x observations. Knows nothing of files or models.
 
 mod compressed;
+mod occupied;
 
 use crate::error::Error;
 use crate::kernel::{LANES, Tile, flat_mut};
 use crate::random::{Key, Site};
 use crate::special::ln_gamma;
 use compressed::{Missing, SparseParts, check_compressed, turned};
+pub(crate) use occupied::Occupied;
+use occupied::OccupiedOnce;
+use std::sync::Arc;
 
 /// The largest value an entry may have.
 const LARGEST: f64 = 1e15;
@@ -35,14 +39,16 @@ pub struct Counts {
     column_totals: Vec<f64>,
     nonzeros: usize,
     ln_factorials: f64,
+    occupied: OccupiedOnce,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Storage {
     /// Column t is `values[t * features ..][.. features]`.
     Dense(Vec<f64>),
-    /// Column t holds the entries `starts[t] .. starts[t + 1]`, rows strictly increasing, values > 0.
-    Sparse { starts: Vec<usize>, rows: Vec<u32>, values: Vec<f64> },
+    /// Column t holds the entries `starts[t] .. starts[t + 1]`, rows strictly increasing, values > 0. The matrix without its
+    /// empty rows and columns has the same values, so these are shared.
+    Sparse { starts: Vec<usize>, rows: Arc<Vec<u32>>, values: Arc<Vec<f64>> },
 }
 
 /// One column of [`Counts`].
@@ -134,7 +140,7 @@ impl Counts {
     pub fn with_missing(self, starts: Vec<usize>, rows: Vec<u32>) -> Result<Self, Error> {
         check_compressed(self.features, self.observations, &starts, &rows, rows.len())?;
         if rows.is_empty() {
-            return Ok(Self { missing: None, ..self });
+            return Ok(Self { missing: None, occupied: OccupiedOnce::default(), ..self });
         }
         let Self { features, observations, mut storage, .. } = self;
         let missing = Missing { starts, rows };
@@ -154,7 +160,7 @@ impl Counts {
                     }
                     kept.end_column();
                 }
-                (*starts, *rows, *values) = (kept.starts, kept.rows, kept.values);
+                (*starts, *rows, *values) = (kept.starts, Arc::new(kept.rows), Arc::new(kept.values));
             }
         }
         Ok(Self::summarised(features, observations, storage, Some(missing)))
@@ -185,9 +191,9 @@ impl Counts {
                 }
                 kept.end_column();
             }
-            Storage::Sparse { starts: kept.starts, rows: kept.rows, values: kept.values }
+            kept.into_storage(features, observations, false)
         } else {
-            Storage::Sparse { starts, rows, values }
+            Storage::Sparse { starts, rows: Arc::new(rows), values: Arc::new(values) }
         };
         Ok(Self::summarised(features, observations, storage, None))
     }
@@ -206,6 +212,7 @@ impl Counts {
             column_totals: Vec::new(),
             nonzeros: 0,
             ln_factorials: 0.0,
+            occupied: OccupiedOnce::default(),
         };
         for t in 0..observations {
             let (mut total, mut nonzeros, mut ln_factorials) = (0.0, 0, 0.0);
@@ -309,7 +316,7 @@ impl Counts {
 
     /// These counts with the entries missing that are missing in `other`, which has the same shape.
     pub(crate) fn missing_like(self, other: &Self) -> Self {
-        Self { missing: other.missing.clone(), ..self }
+        Self { missing: other.missing.clone(), occupied: OccupiedOnce::default(), ..self }
     }
 
     /// Column `t` times a positive `scale` as a matrix of its own, held the same way.
@@ -317,9 +324,11 @@ impl Counts {
         let scaled = |values: &[f64]| values.iter().map(|value| value * scale).collect();
         let storage = match self.column(t) {
             Column::Dense(values) => Storage::Dense(scaled(values)),
-            Column::Sparse(rows, values) => {
-                Storage::Sparse { starts: vec![0, rows.len()], rows: rows.to_vec(), values: scaled(values) }
-            }
+            Column::Sparse(rows, values) => Storage::Sparse {
+                starts: vec![0, rows.len()],
+                rows: Arc::new(rows.to_vec()),
+                values: Arc::new(scaled(values)),
+            },
         };
         let unseen = self.missing(t);
         let missing =
@@ -379,7 +388,7 @@ impl Counts {
                         next[f] += 1;
                     }
                 }
-                Storage::Sparse { starts, rows: new_rows, values: new_values }
+                Storage::Sparse { starts, rows: Arc::new(new_rows), values: Arc::new(new_values) }
             }
         };
         let missing = self.missing.as_ref().map(|missing| {

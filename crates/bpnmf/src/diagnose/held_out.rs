@@ -1,6 +1,8 @@
 //! The held-out likelihood: counts that the fit has not seen judge it.
 
 use crate::counts::Counts;
+use crate::infer::activations::Activations;
+use crate::infer::dictionary::Dictionary;
 use crate::infer::state::State;
 use crate::special::ln;
 
@@ -22,8 +24,17 @@ impl HeldOut {
     /// log p(held-out counts | W, H, S of the state), per observed entry of the matrix. The state was fitted to counts times
     /// `coarsening`.
     pub fn score(&self, state: &State, coarsening: f64) -> f64 {
+        self.score_factors(&state.dictionary, &state.activations, coarsening)
+    }
+
+    /// The same of W, H and S by themselves.
+    pub(crate) fn score_factors(
+        &self,
+        dictionary: &Dictionary,
+        activations: &Activations,
+        coarsening: f64,
+    ) -> f64 {
         let ratio = self.ratio / coarsening;
-        let (dictionary, activations) = (&state.dictionary, &state.activations);
         let mut score = -self.counts.ln_factorials();
         for t in 0..self.counts.observations() {
             let column = activations.column(t);

@@ -105,6 +105,19 @@ impl Activations {
         (&mut self.on[range.clone()], &mut self.values[range])
     }
 
+    /// H_kt S_kt.
+    pub(crate) fn at(&self, k: usize, t: usize) -> f32 {
+        let column = self.column(t);
+        if column.on[k / LANES] >> (k % LANES) & 1 == 1 { column.values[k] } else { 0.0 }
+    }
+
+    /// Makes column `t` that of `other`, which has the same components, at `from`.
+    pub(crate) fn copy_column(&mut self, t: usize, other: &Self, from: usize) {
+        let (to, from) = (t * self.tiles..(t + 1) * self.tiles, from * self.tiles..(from + 1) * self.tiles);
+        self.on[to.clone()].copy_from_slice(&other.on[from.clone()]);
+        self.values[to].copy_from_slice(&other.values[from]);
+    }
+
     /// Sets one site.
     pub(crate) fn set(&mut self, k: usize, t: usize, activation: Option<f32>) {
         let (word, bit) = (t * self.tiles + k / LANES, 1 << (k % LANES));

@@ -13,6 +13,8 @@ use super::local::{Allocation, LocalStep, Scratch};
 use super::mask::{Odds, Sweep};
 use crate::counts::Counts;
 use crate::error::Error;
+use crate::kernel::Simd;
+use crate::meanfield::nmf::mixture;
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
@@ -213,7 +215,7 @@ impl Basis {
         let key = Key::new(options.seed).of_entries(counts.column(t).positive().chain(unseen));
         let counts = &counts.one_column(t, self.coarsening);
         let whole = counts.first_fraction().is_none();
-        let mut activations = self.start(counts);
+        let mut activations = self.start(counts, workers.simd);
         let tiles = activations.tiles();
         let sums_of_w = self.observed_sums(counts, 0);
         let mut done = [Allocated::default()];
@@ -265,39 +267,28 @@ impl Basis {
     }
 
     /// Where a column starts: activations that explain it with all components on, and of those the ones that matter.
-    fn start(&self, counts: &Counts) -> Activations {
+    fn start(&self, counts: &Counts, simd: Simd) -> Activations {
         let components = self.components;
         let entries: Vec<(usize, f64)> = counts.column(0).positive().collect();
         let mut activations = Activations::new(components, 1);
         if entries.is_empty() {
             return activations;
         }
-        // What has nothing where something was observed cannot explain it.
         let sums = self.observed_sums(counts, 0);
-        let over = |value: f64, sum: f64| if sum > 0.0 { value / sum } else { 0.0 };
-        let total = counts.total();
-        let mut h: Vec<f64> = sums.iter().map(|&sum| over(total / components as f64, sum)).collect();
-        let mut ratio = vec![0.0; entries.len()];
-        for _ in 0..UPDATES {
-            ratio.fill(0.0);
-            for (k, h) in h.iter().enumerate() {
-                let row = self.dictionary.row(k);
-                for (rate, &(f, _)) in ratio.iter_mut().zip(&entries) {
-                    *rate += h * f64::from(row[f]);
-                }
-            }
-            ratio.iter_mut().zip(&entries).for_each(|(rate, &(_, x))| *rate = x / rate.max(LEAST_RATE));
-            for (k, h) in h.iter_mut().enumerate() {
-                let row = self.dictionary.row(k);
-                let explained: f64 =
-                    ratio.iter().zip(&entries).map(|(r, &(f, _))| r * f64::from(row[f])).sum();
-                *h *= over(explained, sums[k]);
-            }
+        let x: Vec<f64> = entries.iter().map(|(_, x)| *x).collect();
+        let mut rows = vec![0.0; components * x.len()];
+        for (k, row) in rows.chunks_mut(x.len()).enumerate().filter(|(k, _)| sums[*k] > 0.0) {
+            let w = self.dictionary.row(k);
+            row.iter_mut().zip(&entries).for_each(|(to, &(f, _))| *to = f64::from(w[f]) / sums[k]);
         }
-        let largest = (0..components).max_by(|&i, &j| (h[i] * sums[i]).total_cmp(&(h[j] * sums[j])));
+        let total = counts.total();
+        let explained = mixture(&x, rows, UPDATES, simd);
+        let largest = (0..components).max_by(|&i, &j| explained[i].total_cmp(&explained[j]));
         for k in 0..components {
-            if h[k] * sums[k] >= LEAST_SHARE * total || Some(k) == largest {
-                activations.set(k, 0, Some(stored(h[k])));
+            if explained[k] >= LEAST_SHARE * total || Some(k) == largest {
+                // What has nothing where something was observed cannot explain it.
+                let h = if sums[k] > 0.0 { explained[k] / sums[k] } else { 0.0 };
+                activations.set(k, 0, Some(stored(h)));
             }
         }
         activations

@@ -1,17 +1,14 @@
 //! New components from what the present ones leave unexplained.
 
-use super::model::{Model, Part, insert};
 use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
-use super::view::{Column, View};
+use crate::meanfield::model::{Model, Part, insert};
+use crate::meanfield::view::{Column, View};
 use crate::random::Key;
 use crate::workers::Workers;
 
 /// Counts must be this many standard deviations above what is expected to be called unexplained.
 const ABOVE: f64 = 2.0;
-
-/// Components tried at a time.
-pub(super) const BROOD: usize = 8;
 
 /// The counts above what the model and Poisson noise make expected.
 fn excess<'a>(model: &Model, view: &View<'a>, workers: &Workers) -> View<'a> {

@@ -1,16 +1,17 @@
 //! The last leg of the search: Gibbs sweeps from where the moves ended. Weak components that the bound cannot judge are
 //! kept or dropped here, and the prior is learned from draws that have weak activations in them.
 
-use super::hyper::from_draw;
-use super::model::{Model, Part, with_numbers};
-use super::view::View;
 use crate::counts::Counts;
 use crate::infer::activations::Activations;
 use crate::infer::dictionary::{Dictionary, stored};
 use crate::infer::mask::Odds;
 use crate::infer::state::{Averages, Variational};
 use crate::infer::{Batch, Engine, Gibbs, Init, State};
+use crate::meanfield::hyper::{A, C, shape_of};
+use crate::meanfield::model::{Model, Part, with_numbers};
+use crate::meanfield::view::View;
 use crate::random::Key;
+use crate::special::ln;
 use crate::workers::Workers;
 
 /// Slots beside the components found, so that a sampler can open new ones.
@@ -180,4 +181,41 @@ pub(super) fn fill(
         })
         .collect();
     model.drop_empty();
+}
+
+/// (a, b, c, d) from one draw of W, H and S. Unlike q with its point mask, a draw has weak activations in it, too.
+pub(crate) fn from_draw(state: &State, observations: usize) -> Option<[f64; 4]> {
+    let components = state.dictionary.components();
+    let (mut sums, mut logs, mut sites) =
+        (vec![0.0; components], vec![0.0; components], vec![0.0; components]);
+    for t in 0..observations {
+        for (k, h) in state.activations.column(t).iter() {
+            sums[k] += f64::from(h);
+            logs[k] += ln(f64::from(h));
+            sites[k] += 1.0;
+        }
+    }
+    let all: f64 = sites.iter().sum();
+    let mean_h = sums.iter().sum::<f64>() / all;
+    let (mut gap_h, mut freedom) = (0.0, 0.0);
+    let (mut gap_w, mut mean_w, mut used) = (0.0, 0.0, 0.0);
+    for k in 0..components {
+        if sites[k] >= 3.0 {
+            gap_h += sites[k] * ln(sums[k] / sites[k]) - logs[k];
+            freedom += sites[k] - 1.0;
+        }
+        if sites[k] > 0.0 {
+            let row = state.dictionary.row(k);
+            let features = row.len() as f64;
+            let average = state.dictionary.sum(k) / features;
+            gap_w += ln(average) - row.iter().map(|w| ln(f64::from(*w))).sum::<f64>() / features;
+            mean_w += average;
+            used += 1.0;
+        }
+    }
+    if used == 0.0 || freedom < 3.0 {
+        return None;
+    }
+    let (a, c) = (shape_of(gap_w / used, A), shape_of(gap_h / freedom, C));
+    Some([a, a * used / mean_w, c, c / mean_h])
 }

@@ -1,11 +1,13 @@
 //! The stages of a search: from an NMF with too many components to the ones that the evidence wants.
 
-use super::model::{Model, used};
-use super::view::View;
-use super::{
-    Journal, Search, SearchStep, Watch, absorb, births, borrow, composite, hyper, merge, moves, start,
-};
+use super::eliminate::{BULK, Patience, THOROUGH, delete_least, eliminate};
+use super::mask::remask;
+use super::rank::Rank;
+use super::{Journal, Search, SearchStep, Watch, births, floor, rank, start};
 use crate::infer::state::least_usage;
+use crate::meanfield::hyper::learn;
+use crate::meanfield::model::{Model, used};
+use crate::meanfield::view::View;
 use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
 use crate::workers::Workers;
@@ -20,11 +22,46 @@ const COUNTS_A_PARAMETER: f64 = 1.5;
 /// Multiplicative updates of the NMF.
 const NMF_ITERATIONS: usize = 30;
 
+/// Where more than this share of the start is left after the first elimination, there may be more: the start grows.
+const FULL: f64 = 0.7;
+
+/// The mean of the positive entries at the first level, and the factor from one level to the next.
+const FIRST_LEVEL: f64 = 100.0;
+const LEVEL_FACTOR: f64 = 8.0;
+
+/// Steps of convergence before components are judged thoroughly.
+const CONVERGED: usize = 600;
+
+/// Rounds of elimination in bulk and convergence before the start grows.
+const MOST_BULKS: usize = 4;
+
+/// Rounds of convergence and elimination.
+const MOST_ROUNDS: usize = 10;
+
+/// Counts are few below this many for every parameter.
+const FEW_COUNTS: f64 = 30.0;
+
+/// A sparse mask says enough by itself: the rank is asked where more than this share of the sites is on.
+const DENSE: f64 = 0.25;
+
+/// Steps of convergence with every component on everywhere.
+const ALL_ON: usize = 90;
+
+/// Steps of convergence after the mask was chosen anew, before and after the prior is learned.
+const AFTER_MASK: usize = 60;
+
+/// Rounds of choosing the mask anew.
+const MOST_MASKS: usize = 8;
+
+/// Components in the first round of births, and those that come at a time where a number was asked for.
+const FIRST_BROOD: usize = 4;
+const BROOD: usize = 8;
+
 /// Rounds of births that may fail in a row before the search ends, and the most rounds.
 const FAILED_BROODS: usize = 1;
 const MOST_BROODS: usize = 100;
 
-/// A round of births that gains less than this, in nats, has failed.
+/// A round of births that gains less than this many times the tolerance has failed.
 const LEAST_GAIN: f64 = 10.0;
 
 /// One search: what all its stages need.
@@ -47,59 +84,32 @@ impl Run<'_> {
         self.stopped |= !self.watch.step(&step);
     }
 
-    /// A model fitted to `view` from an NMF, its number of components by merges, deletions and births.
+    /// A model fitted to `view` from an NMF, its number of components by elimination and births.
     pub(super) fn explore(&mut self, view: &View, prior: &CheckedPrior, search: &Search) -> Model {
-        let (workers, simd) = (self.workers, self.workers.simd);
-        let mut model = Model::empty(simd, view.features, view.columns.len(), *prior);
-        self.stage(&mut model, |run, model| {
-            let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
-            let factors = match search.guess.as_ref().filter(fits) {
-                Some(guess) => start::factorise_guess(view, guess, simd, workers),
-                None => {
-                    let most = most_at_start(view).min(prior.components());
-                    start::factorise(view, most, NMF_ITERATIONS, run.key, simd, workers)
-                }
-            };
-            let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
-            *model = start::model(view, &factors, first, simd, workers);
-            model.ascend(view, 5, workers);
-            run.say("factors", active(model));
-            0
-        });
-        for _ in 0..2 {
-            self.stage(&mut model, |run, model| {
-                moves::remask(model, view, workers);
-                model.drop_empty();
-                model.ascend(view, 3, workers);
-                start::at_least_one(model, view, workers);
-                run.simplify(model, view);
-                0
-            });
-            if self.stopped {
-                return model;
+        let workers = self.workers;
+        let mut model = Model::empty(workers.simd, view.features, view.columns.len(), *prior);
+        let levels = levels(view);
+        for (i, power) in levels.iter().enumerate() {
+            let scaled = (*power < 1.0).then(|| view.scaled(*power));
+            let view = scaled.as_ref().unwrap_or(view);
+            if i == 0 {
+                self.begin(&mut model, view, prior, search);
+            } else {
+                self.stage(&mut model, |run, model| {
+                    model.lift(power / levels[i - 1], workers);
+                    run.say("finer", active(model));
+                    0
+                });
             }
-        }
-        self.stage(&mut model, |run, model| {
-            moves::follow_pass(model, view, workers);
-            run.say("follow", active(model));
-            0
-        });
-        self.grow(&mut model, view);
-        self.stage(&mut model, |run, model| {
-            moves::follow_pass(model, view, workers);
-            model.ascend(view, 3, workers);
-            run.say("follow", active(model));
-            0
-        });
-        // Who guessed the parts knows what they look like: these moves would make chords of notes.
-        if search.guess.is_none() && !self.stopped {
             self.stage(&mut model, |run, model| {
-                borrow::borrow_pass(model, view, workers);
-                composite::composite_pass(model, view, workers);
-                run.say("borrow", active(model));
+                settle(model, view, workers);
+                try_all_on(model, view, workers);
+                run.say("mask", active(model));
                 0
             });
+            self.finish(&mut model, view);
         }
+        self.grow(&mut model, view);
         while search.grows && !self.stopped && self.stage(&mut model, |_, model| widen(model)) == YES {
             self.grow(&mut model, view);
         }
@@ -110,82 +120,220 @@ impl Run<'_> {
         model
     }
 
-    /// Learns the prior, merges and deletes.
-    fn simplify(&mut self, model: &mut Model, view: &View) {
-        hyper::learn(model, self.workers);
-        model.ascend(view, 2, self.workers);
-        self.merge_and_delete(model, view);
-        model.ascend(view, 3, self.workers);
+    /// Where counts are few the bound wants fewer components than singular values show: then there are as many as these
+    /// show. How many that is, 0 if they say nothing.
+    pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> usize {
+        if self.stopped {
+            return 0;
+        }
+        let (key, workers) = (self.key.derived(400), self.workers);
+        let Rank { components, poisson } = rank::rank(view);
+        let components = components.min(model.prior.components());
+        let parameters = components * (view.features + view.columns.len());
+        let few = poisson || view.total < FEW_COUNTS * parameters as f64;
+        if !few {
+            return 0;
+        }
+        let usage = model.usage();
+        let sites = (used(&usage) * view.columns.len()) as f64;
+        let dense = usage.iter().sum::<usize>() as f64 > DENSE * sites;
+        if dense && components > used(&usage) {
+            *model = floor::model(view, components, model.prior, key, workers.simd, workers);
+            model.ascend(view, 5, workers);
+            self.say("rank", active(model));
+        }
+        // Rare components are among those that singular values show, and do not count.
+        components.min(active(model))
     }
 
-    /// Merges and deletes, and nothing else.
-    pub(super) fn merge_and_delete(&mut self, model: &mut Model, view: &View) {
-        merge::merge_pass(model, view, self.workers);
-        moves::delete_pass(model, view, 0, self.workers);
-        absorb::absorb_pass(model, view, 0, self.workers);
-        self.say("merge, delete", active(model));
-    }
-
-    /// Births from what is unexplained, as long as the bound gains by them.
-    fn grow(&mut self, model: &mut Model, view: &View) {
+    /// The start, as large as it has to be, and what goes of it at once.
+    fn begin(&mut self, model: &mut Model, view: &View, prior: &CheckedPrior, search: &Search) {
         let workers = self.workers;
-        let mut failed = 0;
-        for brood in 0..MOST_BROODS {
-            let grew = self.stage(model, |run, model| {
-                let room = model.prior.components().saturating_sub(model.components());
-                let mut grown = model.clone();
-                let key = run.key.derived(100 + brood as u64);
-                // In turn: new components from the residual, and present ones split in two.
-                let count = births::BROOD.min(room);
-                let born = match brood % 2 {
-                    0 => births::add(&mut grown, view, count, key, workers),
-                    _ => births::split(&mut grown, view, count, key, workers),
-                };
-                if born == 0 {
-                    return NO;
-                }
-                grown.ascend(view, 3, workers);
-                let changed = moves::remask(&mut grown, view, workers);
-                grown.ascend(view, 3, workers);
-                moves::remask_columns(&mut grown, view, &changed, workers);
-                let usage = grown.usage();
-                let (old, new) = usage.split_at(model.components());
-                if used(new) == 0 {
-                    return NO;
-                }
-                let survivors = used(old);
-                grown.drop_empty();
-                grown.ascend(view, 2, workers);
-                merge::merge_pass(&mut grown, view, workers);
-                // The old ones were judged before; they are again when all broods are there.
-                let old = grown.components().min(survivors);
-                moves::delete_pass(&mut grown, view, old, workers);
-                absorb::absorb_pass(&mut grown, view, old, workers);
-                grown.ascend(view, 2, workers);
-                let more = grown.components() > model.components();
-                let gain = grown.bound(view, workers) - model.bound(view, workers);
-                if gain > 0.0 {
-                    *model = grown;
-                    hyper::learn(model, workers);
-                    model.ascend(view, 3, workers);
-                }
-                run.say(if brood % 2 == 0 { "births" } else { "splits" }, active(model));
-                if more && gain > LEAST_GAIN { YES } else { NO }
+        let mut most = most_at_start(view).min(prior.components());
+        loop {
+            self.stage(model, |run, model| {
+                run.start(model, view, prior, search, most);
+                0
             });
-            failed = if grew == YES { 0 } else { failed + 1 };
-            if failed > FAILED_BROODS || self.stopped {
+            let again = self.stage(model, |run, model| {
+                let mut full = true;
+                // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
+                for _ in 0..MOST_BULKS {
+                    let before = model.components();
+                    run.eliminate(model, view, BULK);
+                    full = model.components() as f64 > FULL * most as f64;
+                    if !full || model.components() == before {
+                        break;
+                    }
+                    settle(model, view, workers);
+                    choose_mask(model, view, workers);
+                }
+                u64::from(search.guess.is_none() && full && most < largest_start(view, prior))
+            });
+            if again == NO || self.stopped {
+                break;
+            }
+            most = (2 * most).min(largest_start(view, prior));
+        }
+    }
+
+    /// An NMF with `most` components, or with those that were guessed.
+    fn start(&mut self, model: &mut Model, view: &View, prior: &CheckedPrior, search: &Search, most: usize) {
+        let (workers, simd) = (self.workers, self.workers.simd);
+        let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
+        let factors = match search.guess.as_ref().filter(fits) {
+            Some(guess) => start::factorise_guess(view, guess, simd, workers),
+            None => start::factorise(view, most, NMF_ITERATIONS, self.key, simd, workers),
+        };
+        let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
+        *model = start::model(view, &factors, first, simd, workers);
+        model.ascend(view, 5, workers);
+        learn(model, workers);
+        model.ascend(view, 5, workers);
+        remask(model, view, workers);
+        model.drop_empty();
+        start::at_least_one(model, view, workers);
+        learn(model, workers);
+        model.converge(view, view.effort(60), view.tolerance(), workers);
+        self.say("factors", active(model));
+    }
+
+    /// Components go while the evidence gains by it.
+    pub(super) fn eliminate(&mut self, model: &mut Model, view: &View, patience: Patience) {
+        let workers = self.workers;
+        // A request to stop ends a search between stages, so that every stage is whole.
+        eliminate(model, view, patience, workers, &mut |model| self.say("eliminate", active(model)));
+    }
+
+    /// Convergence and thorough elimination in turn, until no component goes.
+    fn finish(&mut self, model: &mut Model, view: &View) {
+        let workers = self.workers;
+        for _ in 0..MOST_ROUNDS {
+            let went = self.stage(model, |run, model| {
+                let before = model.components();
+                settle(model, view, workers);
+                choose_mask(model, view, workers);
+                run.eliminate(model, view, THOROUGH);
+                u64::from(model.components() < before)
+            });
+            if went == NO || self.stopped {
                 break;
             }
         }
-        if !self.stopped {
-            self.stage(model, |run, model| {
-                moves::delete_pass(model, view, 0, workers);
-                absorb::absorb_pass(model, view, 0, workers);
-                run.say("delete", active(model));
-                0
-            });
+    }
+
+    /// Births from what is unexplained, as long as the evidence gains by them; then all components are judged again.
+    fn grow(&mut self, model: &mut Model, view: &View) {
+        let (mut count, mut failed, mut changed) = (FIRST_BROOD, 0, false);
+        for brood in 0..MOST_BROODS {
+            let verdict = self.stage(model, |run, model| run.brood(model, view, brood, count));
+            changed |= verdict != NO;
+            // Better, but not more: that is worth keeping, but no reason to go on.
+            failed = if verdict <= YES { failed + 1 } else { 0 };
+            if failed > FAILED_BROODS || self.stopped {
+                break;
+            }
+            if verdict.saturating_sub(YES) > count as u64 / 2 {
+                count *= 2;
+            }
+        }
+        if changed && !self.stopped {
+            self.finish(model, view);
         }
     }
+
+    /// New components from the residual, or present ones split in two, in turn. Only the new ones are judged: the others were
+    /// before. [`NO`], or [`YES`] and how many more there are.
+    fn brood(&mut self, model: &mut Model, view: &View, brood: usize, count: usize) -> u64 {
+        let workers = self.workers;
+        let room = model.prior.components().saturating_sub(model.components());
+        let key = self.key.derived(100 + brood as u64);
+        let mut grown = model.clone();
+        let (stage, born) = match brood % 2 {
+            0 => ("births", births::add(&mut grown, view, count.min(room), key, workers)),
+            _ => ("splits", births::split(&mut grown, view, count.min(room), key, workers)),
+        };
+        if born == 0 {
+            return NO;
+        }
+        grown.ascend(view, 3, workers);
+        remask(&mut grown, view, workers);
+        grown.drop_empty();
+        let new = grown.components().saturating_sub(model.components());
+        settle(&mut grown, view, workers);
+        self.eliminate(&mut grown, view, THOROUGH.with_last(new));
+        let gain = grown.evidence(view, workers) - model.evidence(view, workers);
+        let more = grown.components().saturating_sub(model.components());
+        if gain > 0.0 {
+            *model = grown;
+        }
+        self.say(stage, active(model));
+        if gain > LEAST_GAIN * view.tolerance() { YES + more as u64 } else { NO }
+    }
+}
+
+/// The powers of the likelihood that the search goes through: from where the mean of the positive entries is
+/// [`FIRST_LEVEL`] to the data themselves. Convergence takes long where counts are many; what a component looks like is
+/// known with few.
+fn levels(view: &View) -> Vec<f64> {
+    let mut levels = vec![1.0];
+    let mut mean = view.mean_positive();
+    while mean > 1.5 * FIRST_LEVEL {
+        let factor = (FIRST_LEVEL / mean).max(1.0 / LEVEL_FACTOR);
+        levels.insert(0, levels[0] * factor);
+        mean *= factor;
+    }
+    levels
+}
+
+/// Every component on everywhere, which is kept if the evidence gains by it. A mask that was chosen where little was known, and
+/// the W that goes with it, are hard to leave one site at a time.
+fn try_all_on(model: &mut Model, view: &View, workers: &Workers) {
+    let mut on = model.clone();
+    on.switch_all_on(view);
+    on.converge(view, view.effort(ALL_ON), view.tolerance(), workers);
+    let before = model.evidence(view, workers);
+    if on.evidence(view, workers) > before {
+        *model = on;
+        return;
+    }
+    remask(&mut on, view, workers);
+    on.drop_empty();
+    after_mask(&mut on, view, workers);
+    if on.evidence(view, workers) > before {
+        *model = on;
+    }
+}
+
+/// Convergence after the mask was chosen anew.
+fn after_mask(model: &mut Model, view: &View, workers: &Workers) {
+    model.converge(view, view.effort(AFTER_MASK), view.tolerance(), workers);
+    learn(model, workers);
+    model.converge(view, view.effort(AFTER_MASK), view.tolerance(), workers);
+}
+
+/// The mask of every column chosen anew and convergence in turn, as long as the evidence gains.
+fn choose_mask(model: &mut Model, view: &View, workers: &Workers) {
+    let mut evidence = model.evidence(view, workers);
+    for _ in 0..MOST_MASKS {
+        let mut masked = model.clone();
+        remask(&mut masked, view, workers);
+        masked.drop_empty();
+        after_mask(&mut masked, view, workers);
+        let after = masked.evidence(view, workers);
+        let gain = after - evidence;
+        if gain > 0.0 {
+            (*model, evidence) = (masked, after);
+        }
+        if gain < LEAST_GAIN * view.tolerance() {
+            break;
+        }
+    }
+}
+
+/// Convergence with the prior learned on the way.
+fn settle(model: &mut Model, view: &View, workers: &Workers) {
+    model.converge_learning(view, view.effort(CONVERGED), view.tolerance(), 3, workers);
 }
 
 /// The verdicts of a stage.
@@ -205,9 +353,19 @@ fn widen(model: &mut Model) -> u64 {
 
 /// The components that the NMF of the search starts with.
 fn most_at_start(view: &View) -> usize {
+    MOST_AT_START.min(affordable(view))
+}
+
+/// The components that the start may grow to.
+fn largest_start(view: &View, prior: &CheckedPrior) -> usize {
+    affordable(view).min(prior.components())
+}
+
+/// The components that the counts could pay for, and no more than there are rows or columns.
+fn affordable(view: &View) -> usize {
     let parameters = (view.features + view.columns.len()) as f64;
     let affordable = (view.total / (COUNTS_A_PARAMETER * parameters)) as usize;
-    MOST_AT_START.min(view.features).min(view.columns.len()).min(affordable).max(1)
+    affordable.min(view.features).min(view.columns.len()).max(1)
 }
 
 /// Components on in at least 1 % of the columns.
@@ -221,15 +379,12 @@ pub(super) fn active(model: &Model) -> usize {
 pub(super) fn force(model: &mut Model, view: &View, wanted: usize, key: Key, workers: &Workers) {
     start::at_least_one(model, view, workers);
     while model.components() > wanted {
-        let evidence = moves::evidence(model, view, workers);
-        let least =
-            (0..evidence.len()).min_by(|&i, &j| evidence[i].total_cmp(&evidence[j])).expect("not empty");
-        moves::delete(model, view, least, workers);
+        delete_least(model, view, workers);
     }
     let mut tries = 0;
     while model.components() < wanted {
         let missing = wanted - model.components();
-        births::add(model, view, missing.min(births::BROOD), key.derived(tries), workers);
+        births::add(model, view, missing.min(BROOD), key.derived(tries), workers);
         if tries > 3 && model.components() < wanted {
             births::halve_largest(model, workers);
         }

@@ -2,10 +2,10 @@
 //! there: the stages that were done are passed over, by their verdicts.
 
 use super::Run;
-use super::model::{Layouts, Model, Part};
 use crate::checkpoint::bytes::{Reader, Writer, bad};
 use crate::error::Error;
 use crate::kernel::Simd;
+use crate::meanfield::model::{Layouts, Model, Part};
 use std::io;
 
 /// A search that was stopped.

@@ -7,45 +7,35 @@
 //!
 //! The search knows nothing of engines' results, files or terminals.
 
-mod absorb;
 mod births;
-mod borrow;
 mod chain;
-mod columns;
-mod composite;
-mod correction;
+mod eliminate;
 mod explore;
-mod hyper;
+mod floor;
 mod journal;
-mod kernels;
-mod merge;
-mod model;
-mod moves;
-mod nmf;
+mod mask;
 mod pursuit;
+mod rank;
 mod resolution;
-mod single;
 mod start;
-#[cfg(test)]
-mod stuck_tests;
+mod symmetric;
 #[cfg(test)]
 mod tests;
-mod trial;
-mod view;
 
 use crate::counts::Counts;
 use crate::error::Error;
 use crate::infer::State;
 use crate::infer::state::Slots;
+use crate::meanfield::model::Model;
+use crate::meanfield::view::View;
 use crate::prior::CheckedPrior;
 use crate::random::Key;
 use crate::workers::Workers;
+use eliminate::BULK;
 use explore::{Run, active, force};
 pub(crate) use journal::{Journal, Stage};
-use model::Model;
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
-use view::View;
 
 /// How to look for the number of components.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,6 +87,9 @@ pub struct Discovery {
     pub path: Vec<Resolution>,
     /// [`Search::components`], if that many were asked for.
     pub forced: Option<usize>,
+    /// The components that singular values show beyond the noise of counts: there are at least so many. 0 if they say
+    /// nothing, because entries are missing, the matrix is too large, or the noise is not that of counts.
+    pub rank: usize,
     /// Seconds the search took.
     pub seconds: f64,
 }
@@ -227,6 +220,7 @@ impl Search {
             return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });
         }
         let dispersion = resolution::dispersion(&model, &view, workers);
+        let rank = if self.guess.is_none() { run.raise(&mut model, &view) } else { 0 };
         let mut path = vec![Resolution { coarsening: power, components: active(&model) }];
         if !run.stopped {
             self.coarser(&mut run, counts, &model, power, &mut path);
@@ -244,7 +238,7 @@ impl Search {
         }
         let seconds = run.start.elapsed().as_secs_f64();
         let (prior, forced) = (model.prior, self.components);
-        let discovery = Discovery { coarsening: power, dispersion, prior, path, forced, seconds };
+        let discovery = Discovery { coarsening: power, dispersion, prior, path, forced, rank, seconds };
         Ok(Found { discovery, counts: coarse, model })
     }
 
@@ -273,11 +267,11 @@ impl Search {
             model.set_prior(a, model.prior.b() / scale, model.prior.c(), model.prior.d());
             model.settle(run.workers);
             model.ascend(&view, 1, run.workers);
-            moves::remask(&mut model, &view, run.workers);
+            mask::remask(&mut model, &view, run.workers);
             model.drop_empty();
-            hyper::learn(&mut model, run.workers);
+            crate::meanfield::hyper::learn(&mut model, run.workers);
             model.ascend(&view, 1, run.workers);
-            run.merge_and_delete(&mut model, &view);
+            run.eliminate(&mut model, &view, BULK);
             path.insert(0, Resolution { coarsening: power * step, components: active(&model) });
             if run.stopped || model.components() == 1 {
                 break;
@@ -314,7 +308,7 @@ pub(crate) fn evidence(
     let w = |k: usize, f: usize| slots.dictionary[k * features + f];
     chain::fill(&mut model, &view, components, &w, &columns, workers);
     model.ascend(&view, 3, workers);
-    for (&k, value) in kept.iter().zip(moves::evidence(&model, &view, workers)) {
+    for (&k, value) in kept.iter().zip(eliminate::evidence(&model, &view, workers)) {
         evidence[k] = value;
     }
     evidence

@@ -1,11 +1,11 @@
 //! One column explained anew, greedily: add the best component, refresh the others, remove the worst, until nothing helps.
 
-use super::columns::{Explained, ascend_column, explain_dense};
-use super::kernels::{TINY, fit_strength, gain, loss};
-use super::model::{Model, Part, geometric, insert};
-use super::single;
-use super::view::Column;
 use crate::kernel::Tile;
+use crate::meanfield::columns::{Explained, ascend_column, explain_dense};
+use crate::meanfield::kernels::{TINY, fit_strength, gain, loss};
+use crate::meanfield::model::{Model, Part, geometric, insert};
+use crate::meanfield::single;
+use crate::meanfield::view::Column;
 use crate::special::ln;
 
 /// Memory of a pursuit.

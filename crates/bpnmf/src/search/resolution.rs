@@ -2,9 +2,9 @@
 //! components grows with the unit somebody happened to choose.
 
 use super::births::expected;
-use super::model::Model;
-use super::view::View;
 use crate::counts::Counts;
+use crate::meanfield::model::Model;
+use crate::meanfield::view::View;
 use crate::workers::Workers;
 use std::sync::OnceLock;
 
@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 const SMOOTH: f64 = 0.65;
 
 /// What the typical entry of smooth data, sum x^2 / sum x, is brought to. The number of components depends on it: the finer
-/// the levels, the more a model of counts sees of what every part has of its own. At 11 an entry is known to about one
-/// part in four.
-pub const TYPICAL_ENTRY: f64 = 11.0;
+/// the levels, the more a model of counts sees of what every part has of its own. At 10 an entry is known to about one
+/// part in three.
+pub const TYPICAL_ENTRY: f64 = 10.0;
 
 /// Small entries are those expected between these; below, a count is nearly always zero, above, misfit of the model
 /// can hide how smooth the data are.

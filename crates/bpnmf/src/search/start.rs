@@ -1,10 +1,10 @@
 //! Where the search starts: a plain KL-NMF with generously many components, grown from columns that differ.
 
-use super::kernels::surprise;
-use super::model::{Model, Part};
-use super::nmf::{Factors, Updates, updated};
-use super::view::View;
 use crate::kernel::Simd;
+use crate::meanfield::kernels::surprise;
+use crate::meanfield::model::{Model, Part};
+use crate::meanfield::nmf::{Factors, Updates, updated};
+use crate::meanfield::view::View;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
 use crate::workers::Workers;
@@ -91,6 +91,21 @@ pub(super) fn model(
     simd: Simd,
     workers: &Workers,
 ) -> Model {
+    let audible =
+        |n: f64, _: f64, loud: f64, total: f64| n > SHARE_OF_LOUD * loud && n > SHARE_OF_COLUMN * total;
+    model_on(view, factors, prior, simd, workers, audible)
+}
+
+/// The same with a component on where `on` says so, given what it explains of the column, its mean over the columns, what it
+/// explains where it is loud, and the counts of the column.
+pub(super) fn model_on(
+    view: &View,
+    factors: &Factors,
+    prior: CheckedPrior,
+    simd: Simd,
+    workers: &Workers,
+    on: impl Fn(f64, f64, f64, f64) -> bool,
+) -> Model {
     let features = view.features;
     let components = factors.w.len() / features;
     let mut model = Model::empty(simd, features, view.columns.len(), prior);
@@ -100,11 +115,10 @@ pub(super) fn model(
         let explained = || factors.h.iter().map(|h| h[k]);
         let (once, twice) = (explained().sum::<f64>(), explained().map(|n| n * n).sum::<f64>());
         let loud = if once > 0.0 { twice / once } else { 0.0 };
+        let mean = once / view.columns.len() as f64;
         let on: Vec<usize> = explained()
             .enumerate()
-            .filter(|&(t, n)| {
-                n > 0.0 && n > SHARE_OF_LOUD * loud && n > SHARE_OF_COLUMN * view.columns[t].total
-            })
+            .filter(|&(t, n)| n > 0.0 && on(n, mean, loud, view.columns[t].total))
             .map(|(t, _)| t)
             .collect();
         scales.push(on.iter().map(|&t| factors.h[t][k]).sum::<f64>() / on.len().max(1) as f64);

@@ -9,7 +9,7 @@ use crate::kernel::{LANES, Lanes, Tile, dispatch, each, flat, flat_mut};
 const CHUNK: usize = 5;
 
 /// Keeps quotients finite where nothing is explained.
-pub(super) const TINY: f32 = 1e-30;
+pub(crate) const TINY: f32 = 1e-30;
 
 /// The largest quotient: its products with W and H, which may be as large as counts are, stay in range.
 const HUGE: f32 = 1e20;
@@ -18,7 +18,7 @@ const HUGE: f32 = 1e20;
 const MOST: f32 = 1e37;
 
 /// Rows of equal length, side by side in tiles that are filled up with zeros; none is below `least`.
-pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
+pub(crate) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
     let wide = length.div_ceil(LANES);
     let mut out = vec![Tile::ZERO; rows.len() / length.max(1) * wide];
     for (to, row) in out.chunks_mut(wide.max(1)).zip(rows.chunks(length.max(1))) {
@@ -29,7 +29,7 @@ pub(super) fn tiled(rows: &[f64], length: usize, least: f32) -> Vec<Tile> {
 
 /// out += the listed rows, each times its scale, one after the other.
 #[inline(always)]
-pub(super) fn add_rows_of<V: Lanes>(
+pub(crate) fn add_rows_of<V: Lanes>(
     rows: &[Tile],
     list: impl Iterator<Item = (usize, f32)> + Clone,
     out: &mut [Tile],
@@ -72,7 +72,7 @@ fn add_chunk<V: Lanes, const N: usize>(
 
 /// out = x over the sum of the listed rows, each times its scale; zero behind the last entry.
 #[inline(always)]
-pub(super) fn ratios_of<V: Lanes>(
+pub(crate) fn ratios_of<V: Lanes>(
     rows: &[Tile],
     list: impl Iterator<Item = (usize, f32)> + Clone,
     x: &[Tile],
@@ -95,7 +95,7 @@ fn quotient<V: Lanes>(x: V, rate: V) -> V {
 
 /// field = the sum of the listed rows, each times its scale, and a little more, so that it is positive; ratio = x over that.
 #[inline(always)]
-pub(super) fn explain_of<V: Lanes>(
+pub(crate) fn explain_of<V: Lanes>(
     rows: &[Tile],
     list: impl Iterator<Item = (usize, f32)> + Clone,
     x: &[Tile],
@@ -109,9 +109,13 @@ pub(super) fn explain_of<V: Lanes>(
     }
 }
 
-/// sum a b.
+dispatch! {
+    /// sum a b.
+    pub(crate) fn dot [] (a: &[Tile], b: &[Tile]) -> f64 = dot_of
+}
+
 #[inline(always)]
-pub(super) fn dot_of<V: Doubles>(a: &[Tile], b: &[Tile]) -> f64 {
+pub(crate) fn dot_of<V: Doubles>(a: &[Tile], b: &[Tile]) -> f64 {
     let mut sum = V::splat(0.0);
     for (a, b) in a.iter().zip(b) {
         sum = V::load(&a.0).fused(V::load(&b.0), sum);
@@ -122,7 +126,7 @@ pub(super) fn dot_of<V: Doubles>(a: &[Tile], b: &[Tile]) -> f64 {
 dispatch! {
     /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, which is positive, from exp E log
     /// = `h`. The prior has the shape `c`; `rounds` of one given the other.
-    pub(super) fn fit_strength [] (x: &[Tile], base: &[Tile], row: &[Tile], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
+    pub(crate) fn fit_strength [] (x: &[Tile], base: &[Tile], row: &[Tile], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
 }
 
 #[inline(always)]
@@ -147,7 +151,7 @@ fn fit_strength_of<V: Doubles>(
 
 dispatch! {
     /// sum x log(1 + row h / base), good to 1e-6 for every count; `base` is positive.
-    pub(super) fn gain [] (x: &[Tile], base: &[Tile], row: &[Tile], h: f64) -> f64 = gain_of
+    pub(crate) fn gain [] (x: &[Tile], base: &[Tile], row: &[Tile], h: f64) -> f64 = gain_of
 }
 
 #[inline(always)]
@@ -162,7 +166,7 @@ fn gain_of<V: Doubles>(x: &[Tile], base: &[Tile], row: &[Tile], h: f64) -> f64 {
 
 dispatch! {
     /// sum x log(1 - row h / field), good to 1e-6 for every count and what it loses; `field` is positive.
-    pub(super) fn loss [] (x: &[Tile], field: &[Tile], row: &[Tile], h: f64) -> f64 = loss_of
+    pub(crate) fn loss [] (x: &[Tile], field: &[Tile], row: &[Tile], h: f64) -> f64 = loss_of
 }
 
 #[inline(always)]
@@ -178,7 +182,7 @@ fn loss_of<V: Doubles>(x: &[Tile], field: &[Tile], row: &[Tile], h: f64) -> f64 
 
 dispatch! {
     /// The products of `ratio` with all rows.
-    pub(super) fn products [] (rows: &[Tile], ratio: &[Tile], out: &mut [f64]) = products_of
+    pub(crate) fn products [] (rows: &[Tile], ratio: &[Tile], out: &mut [f64]) = products_of
 }
 
 #[inline(always)]
@@ -190,7 +194,7 @@ fn products_of<V: Doubles>(rows: &[Tile], ratio: &[Tile], out: &mut [f64]) {
 
 dispatch! {
     /// out += the listed rows of so many `tiles`, each times its scale: added to each other before they are added to `out`.
-    pub(super) fn add_listed [] (rows: &[Tile], tiles: usize, list: &[(usize, f32)], out: &mut [f64]) = add_listed_of
+    pub(crate) fn add_listed [] (rows: &[Tile], tiles: usize, list: &[(usize, f32)], out: &mut [f64]) = add_listed_of
 }
 
 #[inline(always)]

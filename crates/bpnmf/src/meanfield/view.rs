@@ -7,29 +7,29 @@ use crate::kernel::{LANES, Simd, Tile};
 use std::borrow::Cow;
 
 /// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
-pub(super) const BLOCK: usize = 1024;
+pub(crate) const BLOCK: usize = 1024;
 
 /// Columns that a thread takes at a time.
-pub(super) const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 /// One column: every feature in order, or the positive entries only; if features are missing, those that were observed or
 /// the positive ones.
 #[derive(Debug, Clone)]
-pub(super) struct Column<'a> {
+pub(crate) struct Column<'a> {
     /// Features of the entries; empty when all features are there in order.
     at: Cow<'a, [u32]>,
     /// The entries.
-    pub(super) x: Cow<'a, [f64]>,
+    pub(crate) x: Cow<'a, [f64]>,
     /// The same in single precision when all features are there.
-    pub(super) tiles: Vec<Tile>,
-    pub(super) total: f64,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) total: f64,
     /// Features that were not observed.
-    pub(super) missing: &'a [u32],
+    pub(crate) missing: &'a [u32],
 }
 
 impl<'a> Column<'a> {
     /// All features in order.
-    fn dense(x: impl Into<Cow<'a, [f64]>>) -> Self {
+    pub(crate) fn dense(x: impl Into<Cow<'a, [f64]>>) -> Self {
         Self::new(Vec::new(), x)
     }
 
@@ -72,7 +72,7 @@ impl<'a> Column<'a> {
 
     /// `row` at the entries of this column.
     #[inline(always)]
-    pub(super) fn gather<'b>(&self, row: &'b [f64], buffer: &'b mut Vec<f64>) -> &'b [f64] {
+    pub(crate) fn gather<'b>(&self, row: &'b [f64], buffer: &'b mut Vec<f64>) -> &'b [f64] {
         if self.has_all(row.len()) {
             return row;
         }
@@ -83,7 +83,7 @@ impl<'a> Column<'a> {
 
     /// Adds `scale * values`, which belong to the entries of this column, to `out`, which has all features.
     #[inline(always)]
-    pub(super) fn scatter(&self, simd: Simd, out: &mut [f64], values: &[f64], scale: f64) {
+    pub(crate) fn scatter(&self, simd: Simd, out: &mut [f64], values: &[f64], scale: f64) {
         if self.at.is_empty() {
             add_scaled(simd, out, values, scale);
         } else {
@@ -95,7 +95,7 @@ impl<'a> Column<'a> {
 
     /// The column whose entries are `entry(x, row)`, not negative and 0 where x is; held the same way, and what is missing
     /// stays missing.
-    pub(super) fn mapped(&self, row: &[f64], entry: impl Fn(f64, f64) -> f64) -> Self {
+    pub(crate) fn mapped(&self, row: &[f64], entry: impl Fn(f64, f64) -> f64) -> Self {
         let mut buffer = Vec::new();
         let row = self.gather(row, &mut buffer);
         let entries = self.x.iter().zip(row).map(|(&x, &row)| entry(x, row));
@@ -110,27 +110,33 @@ impl<'a> Column<'a> {
         Self::new(at, x)
     }
 
+    /// The positive entries with their features.
+    pub(crate) fn positive(&self) -> impl Iterator<Item = (usize, f64)> {
+        let feature = |i: usize| self.at.get(i).map_or(i, |&f| f as usize);
+        self.x.iter().enumerate().filter(|(_, x)| **x > 0.0).map(move |(i, x)| (feature(i), *x))
+    }
+
     /// The values of the missing features, added up.
     #[inline(always)]
-    pub(super) fn unseen(&self, values: &[f64]) -> f64 {
+    pub(crate) fn unseen(&self, values: &[f64]) -> f64 {
         self.missing.iter().map(|&f| values[f as usize]).sum()
     }
 
     /// Whether all features are there, in order.
     #[inline(always)]
-    pub(super) fn has_all(&self, features: usize) -> bool {
+    pub(crate) fn has_all(&self, features: usize) -> bool {
         self.at.is_empty() && self.x.len() == features
     }
 
     /// The features of the entries if not all are there: such a column is read best with the components of a feature side
     /// by side.
     #[inline(always)]
-    pub(super) fn compressed(&self) -> Option<&[u32]> {
+    pub(crate) fn compressed(&self) -> Option<&[u32]> {
         (!self.at.is_empty()).then_some(&self.at)
     }
 
     /// All features of the column, zero where missing.
-    pub(super) fn to_dense(&self, features: usize) -> Vec<f64> {
+    pub(crate) fn to_dense(&self, features: usize) -> Vec<f64> {
         let mut out = vec![0.0; features];
         self.scatter(Simd::Plain, &mut out, &self.x, 1.0);
         out
@@ -139,22 +145,56 @@ impl<'a> Column<'a> {
 
 /// All columns.
 #[derive(Debug, Clone)]
-pub(super) struct View<'a> {
-    pub(super) features: usize,
-    pub(super) columns: Vec<Column<'a>>,
-    pub(super) total: f64,
+pub(crate) struct View<'a> {
+    pub(crate) features: usize,
+    pub(crate) columns: Vec<Column<'a>>,
+    pub(crate) total: f64,
     /// Whether any entry is missing.
-    pub(super) partial: bool,
+    pub(crate) partial: bool,
 }
 
 impl<'a> View<'a> {
-    pub(super) fn new(counts: &'a Counts) -> Self {
+    pub(crate) fn new(counts: &'a Counts) -> Self {
         let features = counts.features();
         let columns = (0..counts.observations()).map(|t| Column::of(counts, t)).collect();
         Self::of(features, columns)
     }
 
-    pub(super) fn of(features: usize, columns: Vec<Column<'a>>) -> Self {
+    /// The same with every entry times `power`: the likelihood raised to it, but for a constant.
+    pub(crate) fn scaled(&self, power: f64) -> Self {
+        let scaled = |column: &Column<'a>| {
+            let x: Vec<f64> = column.x.iter().map(|x| x * power).collect();
+            Column { missing: column.missing, ..Column::new(column.at.clone(), x) }
+        };
+        Self::of(self.features, self.columns.iter().map(scaled).collect())
+    }
+
+    /// How many of so many steps are taken: fewer where every one of them sees many entries. Differences of the evidence are
+    /// larger there, so they can be told sooner.
+    pub(crate) fn effort(&self, steps: usize) -> usize {
+        /// Entries with which all steps are taken, and the least steps.
+        const ENTRIES: f64 = 2e5;
+        const LEAST: usize = 9;
+        let entries: usize = self.columns.iter().map(|column| column.x.len()).sum();
+        let share = (ENTRIES / entries.max(1) as f64).min(1.0);
+        ((share * steps as f64) as usize).max(LEAST.min(steps))
+    }
+
+    /// What a gain of the bound must exceed to matter, in nats: a small part of what a component costs, which has a parameter
+    /// for every feature and for every column.
+    pub(crate) fn tolerance(&self) -> f64 {
+        /// In nats a parameter.
+        const LITTLE: f64 = 0.003;
+        LITTLE * (self.features + self.columns.len()) as f64
+    }
+
+    /// The mean of the positive entries.
+    pub(crate) fn mean_positive(&self) -> f64 {
+        let positive = |column: &Column| column.x.iter().filter(|x| **x > 0.0).count();
+        self.total / self.columns.iter().map(positive).sum::<usize>().max(1) as f64
+    }
+
+    pub(crate) fn of(features: usize, columns: Vec<Column<'a>>) -> Self {
         let total = columns.iter().map(|column| column.total).sum();
         let partial = columns.iter().any(|column| !column.missing.is_empty());
         Self { features, columns, total, partial }
@@ -163,25 +203,29 @@ impl<'a> View<'a> {
 
 /// x over what is explained, for the columns at hand.
 #[derive(Debug)]
-pub(super) struct Ratios {
+pub(crate) struct Ratios {
     /// Of columns with all features: so many tiles for every column.
-    pub(super) tiles: Vec<Tile>,
-    pub(super) wide: usize,
+    pub(crate) tiles: Vec<Tile>,
+    pub(crate) wide: usize,
     /// Of compressed columns.
-    pub(super) lists: Vec<Vec<f64>>,
+    pub(crate) lists: Vec<Vec<f64>>,
 }
 
 impl Ratios {
     /// Memory for [`BLOCK`] columns.
-    pub(super) fn new(view: &View) -> Self {
-        let columns = view.columns.len().min(BLOCK);
+    pub(crate) fn new(view: &View) -> Self {
         let dense = view.columns.iter().any(|column| column.compressed().is_none());
-        let wide = if dense { view.features.div_ceil(LANES) } else { 0 };
+        Self::of(view.columns.len(), if dense { view.features.div_ceil(LANES) } else { 0 })
+    }
+
+    /// The same, of so many columns of so many tiles.
+    pub(crate) fn of(columns: usize, wide: usize) -> Self {
+        let columns = columns.min(BLOCK);
         Self { tiles: vec![Tile::ZERO; columns * wide], wide, lists: vec![Vec::new(); columns] }
     }
 
     /// Those of [`BATCH`] columns after the other: the tiles and the list of every column.
-    pub(super) fn batches(&mut self) -> impl Iterator<Item = Vec<(&mut [Tile], &mut Vec<f64>)>> {
+    pub(crate) fn batches(&mut self) -> impl Iterator<Item = Vec<(&mut [Tile], &mut Vec<f64>)>> {
         let wide = self.wide;
         let mut tiles = &mut self.tiles[..];
         self.lists.chunks_mut(BATCH).map(move |lists| {
@@ -192,7 +236,7 @@ impl Ratios {
 }
 
 /// W with the components of a feature side by side, from W with the features of a component side by side.
-pub(super) fn by_feature(w: &[f64], features: usize) -> Vec<f64> {
+pub(crate) fn by_feature(w: &[f64], features: usize) -> Vec<f64> {
     let components = w.len() / features;
     let mut out = vec![0.0; w.len()];
     for (k, row) in w.chunks(features).enumerate() {

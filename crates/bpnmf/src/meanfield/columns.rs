@@ -11,11 +11,11 @@ use crate::special::exp_digammas;
 
 /// A column as it is explained.
 #[derive(Debug, Default)]
-pub(super) struct Explained {
+pub(crate) struct Explained {
     /// What its parts explain of every entry.
-    pub(super) field: Vec<f64>,
+    pub(crate) field: Vec<f64>,
     /// x over that.
-    pub(super) ratio: Vec<f64>,
+    pub(crate) ratio: Vec<f64>,
     /// Memory: the rows of the parts at the entries, or the ratio in single precision.
     gathered: Vec<f64>,
     tiles: Vec<Tile>,
@@ -47,27 +47,27 @@ fn geometric_row_of<V: Lanes>(shapes: &[f64], rate: f64, out: &mut [f64]) {
 
 dispatch! {
     /// exp E log of Gamma variables of one rate, never 0.
-    pub(super) fn geometric_row [] (shapes: &[f64], rate: f64, out: &mut [f64]) = geometric_row_of
+    pub(crate) fn geometric_row [] (shapes: &[f64], rate: f64, out: &mut [f64]) = geometric_row_of
 }
 dispatch! {
     /// See [`Model::field`].
-    pub(super) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) = field_of
+    pub(crate) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) = field_of
 }
 dispatch! {
     /// See [`Model::products`].
-    pub(super) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
+    pub(crate) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
 }
 dispatch! {
     /// Coordinate ascent of q(h) of one column with all features, `times` over; then x over what is explained.
-    pub(super) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, ratio: &mut [Tile]) = ascend_dense_of
+    pub(crate) fn ascend_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, ratio: &mut [Tile]) = ascend_dense_of
 }
 dispatch! {
     /// The same; then what is explained and a little more, and x over it.
-    pub(super) fn explain_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, field: &mut [Tile], ratio: &mut [Tile]) = explain_dense_of
+    pub(crate) fn explain_dense [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, field: &mut [Tile], ratio: &mut [Tile]) = explain_dense_of
 }
 dispatch! {
     /// Coordinate ascent of q(h) of one column, `times` over; then what is explained, and x over it.
-    pub(super) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, explained: &mut Explained) = ascend_column_of
+    pub(crate) fn ascend_column [] (model: &Model, column: &Column<'_>, parts: &mut [Part], times: usize, explained: &mut Explained) = ascend_column_of
 }
 
 #[inline(always)]

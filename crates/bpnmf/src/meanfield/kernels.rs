@@ -10,7 +10,7 @@ use crate::special::{digamma_ln_gammas, exp_digammas, ln, ln_1p};
 const PARTS: usize = 8;
 
 /// The smallest rate: keeps logarithms finite where nothing is on.
-pub(super) const TINY: f64 = 1e-280;
+pub(crate) const TINY: f64 = 1e-280;
 
 #[inline(always)]
 fn tree(sums: [f64; PARTS]) -> f64 {
@@ -108,7 +108,7 @@ fn add(sums: &mut [f64; PARTS], terms: &[f64; PARTS]) {
 
 /// out += the rows, each times its scale, one after the other.
 #[inline(always)]
-pub(super) fn add_rows_of<'a, V: Lanes>(
+pub(crate) fn add_rows_of<'a, V: Lanes>(
     out: &mut [f64],
     rows: impl Iterator<Item = (&'a [f64], f64)> + Clone,
 ) {
@@ -157,7 +157,7 @@ fn added<'a, const N: usize>(
 }
 
 #[inline(always)]
-pub(super) fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
+pub(crate) fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
     sum!(a in a, b in b => a * b)
 }
 
@@ -169,7 +169,7 @@ fn add_scaled_of<V: Lanes>(out: &mut [f64], row: &[f64], scale: f64) {
 }
 
 #[inline(always)]
-pub(super) fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
+pub(crate) fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.resize(x.len(), 0.0);
     for i in 0..x.len().min(field.len()) {
@@ -181,46 +181,6 @@ pub(super) fn ratios_of<V: Lanes>(x: &[f64], field: &[f64], out: &mut Vec<f64>) 
 #[inline(always)]
 fn claimed_of<V: Lanes>(x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 {
     sum!(x in x, base in base, w in row => x * (w * h / (base + w * h)))
-}
-
-#[inline(always)]
-fn add_shares_of<V: Lanes>(
-    x: &[f64],
-    field: &[f64],
-    row: &[f64],
-    h: f64,
-    sign: f64,
-    once: &mut [f64],
-    twice: &mut [f64],
-) -> (f64, f64) {
-    let n =
-        [x.len(), field.len(), row.len(), once.len(), twice.len()].into_iter().fold(usize::MAX, usize::min);
-    let (mut sums, mut squares) = ([0.0; PARTS], [0.0; PARTS]);
-    let mut start = 0;
-    while start + PARTS <= n {
-        let (x, field, row) = (eight(x, start), eight(field, start), eight(row, start));
-        let share = terms!(field, row => row * h / field.max(1e-300));
-        let own = terms!(x, share => x * share);
-        let squared = terms!(own, share => own * share);
-        add(&mut sums, &own);
-        add(&mut squares, &squared);
-        for (out, own) in once[start..start + PARTS].iter_mut().zip(own) {
-            *out += sign * own;
-        }
-        for (out, squared) in twice[start..start + PARTS].iter_mut().zip(squared) {
-            *out += sign * squared;
-        }
-        start += PARTS;
-    }
-    for i in start..n {
-        let share = row[i] * h / field[i].max(1e-300);
-        let own = x[i] * share;
-        sums[i - start] += own;
-        squares[i - start] += own * share;
-        once[i] += sign * own;
-        twice[i] += sign * (own * share);
-    }
-    (tree(sums), tree(squares))
 }
 
 #[inline(always)]
@@ -244,7 +204,7 @@ fn fit_strength_of<V: Lanes>(
 /// Shape and exp E log of a Gamma(shape, rate) variable that claims `claimed(exp E log)` counts, from `h` on: `rounds` of one
 /// given the other. The prior has the shape `c`.
 #[inline(always)]
-pub(super) fn fitted(
+pub(crate) fn fitted(
     c: f64,
     rate: f64,
     mut h: f64,
@@ -275,19 +235,20 @@ fn sum_x_ln_of<V: Lanes>(x: &[f64], field: &[f64]) -> f64 {
     sum!(x in x, v in field => x * ln(v + TINY))
 }
 
-/// KL(Gamma(shape, rate) || Gamma(a, b)) of several shapes; `constant` is log Gamma(a) - a log b.
+/// KL(Gamma(shape, rate) || Gamma(a, b)) of several; `constant` is log Gamma(a) - a log b.
 #[inline(always)]
-pub(super) fn kl_gamma<const N: usize>(
+pub(crate) fn kl_gamma<const N: usize>(
     shape: &[f64; N],
-    rate: f64,
+    rate: &[f64; N],
     a: f64,
     b: f64,
     constant: f64,
 ) -> [f64; N] {
-    let ((digamma, ln_gamma), constant) = (digamma_ln_gammas(shape), constant + a * ln(rate));
+    let (digamma, ln_gamma) = digamma_ln_gammas(shape);
     let mut out = [0.0; N];
     for i in 0..N {
-        out[i] = (shape[i] - a) * digamma[i] - ln_gamma[i] + constant + shape[i] * (b - rate) / rate;
+        let constant = constant + a * ln(rate[i]);
+        out[i] = (shape[i] - a) * digamma[i] - ln_gamma[i] + constant + shape[i] * (b - rate[i]) / rate[i];
     }
     out
 }
@@ -297,14 +258,14 @@ fn kl_gammas_of<V: Lanes>(shapes: &[f64], rate: f64, a: f64, b: f64, constant: f
     let (eights, rest) = shapes.as_chunks::<PARTS>();
     let mut sums = [0.0; PARTS];
     for shape in eights {
-        add(&mut sums, &kl_gamma(shape, rate, a, b, constant));
+        add(&mut sums, &kl_gamma(shape, &[rate; PARTS], a, b, constant));
     }
-    tree(sums) + rest.iter().map(|&shape| kl_gamma(&[shape], rate, a, b, constant)[0]).sum::<f64>()
+    tree(sums) + rest.iter().map(|&shape| kl_gamma(&[shape], &[rate], a, b, constant)[0]).sum::<f64>()
 }
 
 /// out = the rows `at`, each times `h`: one sum a row.
 #[inline(always)]
-pub(super) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
+pub(crate) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
     out.clear();
     out.extend(at.iter().map(|&f| {
         let row = &rows[f as usize * h.len()..][..h.len()];
@@ -314,7 +275,7 @@ pub(super) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut 
 
 /// out = the sum of the rows `at`, each with its weight.
 #[inline(always)]
-pub(super) fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) {
+pub(crate) fn weighed_of<V: Lanes>(rows: &[f64], at: &[u32], weights: &[f64], out: &mut [f64]) {
     out.fill(0.0);
     for (&f, &weight) in at.iter().zip(weights) {
         let row = &rows[f as usize * out.len()..][..out.len()];
@@ -336,47 +297,37 @@ fn spread_of<V: Lanes>(rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64])
 
 dispatch! {
     /// The rows `at` += h, each with its weight.
-    pub(super) fn spread [] (rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64]) = spread_of
-}
-dispatch! {
-    /// sum a b.
-    pub(super) fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of
+    pub(crate) fn spread [] (rows: &mut [f64], at: &[u32], weights: &[f64], h: &[f64]) = spread_of
 }
 dispatch! {
     /// out += scale row.
-    pub(super) fn add_scaled [] (out: &mut [f64], row: &[f64], scale: f64) = add_scaled_of
+    pub(crate) fn add_scaled [] (out: &mut [f64], row: &[f64], scale: f64) = add_scaled_of
 }
 dispatch! {
     /// sum x log field.
-    pub(super) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
+    pub(crate) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
 }
 dispatch! {
     /// sum x log(x scale / row).
-    pub(super) fn surprise [] (x: &[f64], row: &[f64], scale: f64) -> f64 = surprise_of
+    pub(crate) fn surprise [] (x: &[f64], row: &[f64], scale: f64) -> f64 = surprise_of
 }
 dispatch! {
     /// sum x log(1 + row h / base).
-    pub(super) fn gain [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = gain_of
+    pub(crate) fn gain [] (x: &[f64], base: &[f64], row: &[f64], h: f64) -> f64 = gain_of
 }
 dispatch! {
     /// sum x log(1 - row h / field).
-    pub(super) fn loss [] (x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 = loss_of
+    pub(crate) fn loss [] (x: &[f64], field: &[f64], row: &[f64], h: f64) -> f64 = loss_of
 }
 dispatch! {
     /// The sum of [`kl_gamma`] over many shapes with one rate.
-    pub(super) fn kl_gammas [] (shapes: &[f64], rate: f64, a: f64, b: f64, constant: f64) -> f64 = kl_gammas_of
+    pub(crate) fn kl_gammas [] (shapes: &[f64], rate: f64, a: f64, b: f64, constant: f64) -> f64 = kl_gammas_of
 }
 dispatch! {
     /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, from exp E log = `h`. The prior
     /// has the shape `c`; `rounds` of one given the other.
-    pub(super) fn fit_strength [] (x: &[f64], base: &[f64], row: &[f64], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
+    pub(crate) fn fit_strength [] (x: &[f64], base: &[f64], row: &[f64], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
 }
-dispatch! {
-    /// x times the share of row h in `field` and times its square, `sign` times, are added to `once` and `twice`; the sum
-    /// of each.
-    pub(super) fn add_shares [] (x: &[f64], field: &[f64], row: &[f64], h: f64, sign: f64, once: &mut [f64], twice: &mut [f64]) -> (f64, f64) = add_shares_of
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -384,6 +335,8 @@ mod tests {
     use crate::random::{Key, Site};
 
     const LEVELS: [Simd; 3] = [Simd::Avx512, Simd::Avx2, Simd::Plain];
+
+    dispatch! { fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of }
 
     fn close(name: &str, n: usize, ours: f64, plain: f64) {
         assert!((ours - plain).abs() <= 1e-13 * (1.0 + plain.abs()), "{name}, {n}: {ours} {plain}");
@@ -401,9 +354,7 @@ mod tests {
             let (h, field) = (0.7, v.iter().zip(&w).map(|(v, w)| v + w).collect::<Vec<f64>>());
             let constant = libm::lgamma(0.5) - 0.5 * libm::log(3.0);
             let of = |simd| {
-                let (mut once, mut twice) = (vec![1.0; n], vec![2.0; n]);
-                let (all, squared) = add_shares(simd, &x, &field, &w, h, -1.0, &mut once, &mut twice);
-                let mut out = vec![
+                [
                     dot(simd, &x, &w),
                     gain(simd, &x, &v, &w, h),
                     loss(simd, &x, &field, &w, h),
@@ -411,19 +362,14 @@ mod tests {
                     surprise(simd, &x, &w, h),
                     kl_gammas(simd, &v, 2.0, 0.5, 3.0, constant),
                     fit_strength(simd, &x, &v, &w, 0.5, 2.0, h, 1).0 - 0.5,
-                    all,
-                    squared,
-                ];
-                out.extend(once.into_iter().chain(twice));
-                out
+                ]
             };
             let every = |term: &dyn Fn(usize) -> f64| (0..n).map(term).sum::<f64>();
             let log = |x: f64| if x > 0.0 { libm::log(x) } else { 0.0 };
-            let share = |i: usize| w[i] * h / field[i];
-            let mut plain = vec![
+            let plain = [
                 every(&|i| x[i] * w[i]),
                 every(&|i| x[i] * libm::log1p(w[i] * h / v[i])),
-                every(&|i| x[i] * libm::log(1.0 - share(i))),
+                every(&|i| x[i] * libm::log(1.0 - w[i] * h / field[i])),
                 every(&|i| x[i] * libm::log(field[i])),
                 every(&|i| x[i] * log(x[i] * h / w[i])),
                 every(&|i| {
@@ -431,11 +377,7 @@ mod tests {
                     (v[i] - 0.5) * psi - libm::lgamma(v[i]) + constant + 0.5 * libm::log(2.0) + v[i] * 0.5
                 }),
                 every(&|i| x[i] * w[i] * h / (v[i] + w[i] * h)),
-                every(&|i| x[i] * share(i)),
-                every(&|i| x[i] * share(i) * share(i)),
             ];
-            plain.extend((0..n).map(|i| 1.0 - x[i] * share(i)));
-            plain.extend((0..n).map(|i| 2.0 - x[i] * share(i) * share(i)));
             let all = LEVELS.map(of);
             for (ours, plain) in all[0].iter().zip(&plain) {
                 close("sum", n, *ours, *plain);

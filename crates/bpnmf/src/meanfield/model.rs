@@ -1,7 +1,7 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
 use super::columns::{Explained, ascend_column, ascend_dense, field, geometric_row, products};
-use super::kernels::{kl_gamma, kl_gammas, sum_x_ln};
+use super::kernels::{kl_gamma, kl_gammas};
 use super::single::{add_listed, tiled};
 use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
 use crate::kernel::{LANES, Simd, Tile};
@@ -12,51 +12,52 @@ use std::sync::OnceLock;
 
 /// A component that is on in a column: q(h) = Gamma(shape, rate), and exp E log h.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Part {
-    pub(super) k: usize,
-    pub(super) shape: f64,
-    pub(super) rate: f64,
-    pub(super) geometric: f64,
+pub(crate) struct Part {
+    pub(crate) k: usize,
+    pub(crate) shape: f64,
+    pub(crate) rate: f64,
+    pub(crate) geometric: f64,
 }
 
 impl Part {
-    pub(super) fn new(k: usize, shape: f64, rate: f64) -> Self {
+    pub(crate) fn new(k: usize, shape: f64, rate: f64) -> Self {
         Self { k, shape, rate, geometric: geometric(shape, rate) }
     }
 
-    pub(super) fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.shape / self.rate
     }
 }
 
 /// exp E log of a Gamma(shape, rate) variable.
 #[inline(always)]
-pub(super) fn geometric(shape: f64, rate: f64) -> f64 {
+pub(crate) fn geometric(shape: f64, rate: f64) -> f64 {
     exp_digamma(shape) / rate
 }
 
 /// The components that are on somewhere, of those with the given usage.
-pub(super) fn used(usage: &[usize]) -> usize {
+pub(crate) fn used(usage: &[usize]) -> usize {
     usage.iter().filter(|m| **m > 0).count()
 }
 
 /// Puts a part in its place among those of a column.
-pub(super) fn insert(parts: &mut Vec<Part>, part: Part) {
+pub(crate) fn insert(parts: &mut Vec<Part>, part: Part) {
     let at = parts.partition_point(|other| other.k < part.k);
     parts.insert(at, part);
 }
 
 /// The prior with other a, b, c and d, brought into its range.
-pub(super) fn with_numbers(prior: &CheckedPrior, numbers: [f64; 4]) -> CheckedPrior {
+pub(crate) fn with_numbers(prior: &CheckedPrior, numbers: [f64; 4]) -> CheckedPrior {
     let [a, b, c, d] = numbers.map(|value| value.clamp(1e-6, 1e9));
     Prior { a, b, c, d, ..prior.get() }.check().expect("clamped into the range of a prior")
 }
 
 /// exp E log W as some kernels read it; made when it is asked for.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Layouts {
+pub(crate) struct Layouts {
     turned: OnceLock<Vec<f64>>,
     single: OnceLock<Vec<Tile>>,
+    squares: OnceLock<Vec<Tile>>,
 }
 
 /// Steps of q(H) for every step of q(W): with one, weak data end with more or fewer components than there are.
@@ -67,28 +68,28 @@ const LEAST_SINGLE: f32 = 1e-30;
 
 /// q(W), q(H) and the mask.
 #[derive(Debug, Clone)]
-pub(super) struct Model {
-    pub(super) simd: Simd,
-    pub(super) features: usize,
+pub(crate) struct Model {
+    pub(crate) simd: Simd,
+    pub(crate) features: usize,
     /// The prior; the search learns a, b, c, d.
-    pub(super) prior: CheckedPrior,
+    pub(crate) prior: CheckedPrior,
     /// q(W_fk) = Gamma(shape[k F + f], rate[k] - unseen[k F + f]).
-    pub(super) shape: Vec<f64>,
-    pub(super) rate: Vec<f64>,
+    pub(crate) shape: Vec<f64>,
+    pub(crate) rate: Vec<f64>,
     /// The activation of a component in the columns where a feature is missing; empty if none is.
-    pub(super) unseen: Vec<f64>,
+    pub(crate) unseen: Vec<f64>,
     /// exp E log W.
-    pub(super) geometric: Vec<f64>,
+    pub(crate) geometric: Vec<f64>,
     /// sum over f of E W.
-    pub(super) sum: Vec<f64>,
-    pub(super) layouts: Layouts,
+    pub(crate) sum: Vec<f64>,
+    pub(crate) layouts: Layouts,
     /// What is on in each column, by component.
-    pub(super) parts: Vec<Vec<Part>>,
+    pub(crate) parts: Vec<Vec<Part>>,
 }
 
 impl Model {
     /// No component yet.
-    pub(super) fn empty(simd: Simd, features: usize, observations: usize, prior: CheckedPrior) -> Self {
+    pub(crate) fn empty(simd: Simd, features: usize, observations: usize, prior: CheckedPrior) -> Self {
         Self {
             simd,
             features,
@@ -103,56 +104,77 @@ impl Model {
         }
     }
 
-    pub(super) fn components(&self) -> usize {
+    /// Becomes a copy of `other` in the memory it has.
+    pub(crate) fn take_place_of(&mut self, other: &Self) {
+        let Self { simd, features, prior, shape, rate, unseen, geometric, sum, layouts, parts } = self;
+        (*simd, *features, *prior) = (other.simd, other.features, other.prior);
+        *layouts = Layouts::default();
+        shape.clone_from(&other.shape);
+        rate.clone_from(&other.rate);
+        unseen.clone_from(&other.unseen);
+        geometric.clone_from(&other.geometric);
+        sum.clone_from(&other.sum);
+        parts.clone_from(&other.parts);
+    }
+
+    pub(crate) fn components(&self) -> usize {
         self.rate.len()
     }
 
-    pub(super) fn observations(&self) -> usize {
+    pub(crate) fn observations(&self) -> usize {
         self.parts.len()
     }
 
     /// exp E log W of a component.
     #[inline(always)]
-    pub(super) fn row(&self, k: usize) -> &[f64] {
+    pub(crate) fn row(&self, k: usize) -> &[f64] {
         &self.geometric[k * self.features..][..self.features]
     }
 
     /// exp E log W with the components of a feature side by side.
-    pub(super) fn turned(&self) -> &[f64] {
+    pub(crate) fn turned(&self) -> &[f64] {
         self.layouts.turned.get_or_init(|| by_feature(&self.geometric, self.features))
     }
 
     /// exp E log W by components, in tiles of single precision.
-    pub(super) fn single(&self) -> &[Tile] {
+    pub(crate) fn single(&self) -> &[Tile] {
         self.layouts.single.get_or_init(|| tiled(&self.geometric, self.features, LEAST_SINGLE))
     }
 
+    /// The squares of exp E log W, likewise.
+    pub(crate) fn squares(&self) -> &[Tile] {
+        self.layouts.squares.get_or_init(|| {
+            let squares: Vec<f64> = self.geometric.iter().map(|g| g * g).collect();
+            tiled(&squares, self.features, 0.0)
+        })
+    }
+
     /// exp E log W of a component, likewise.
-    pub(super) fn single_row(&self, k: usize) -> &[Tile] {
+    pub(crate) fn single_row(&self, k: usize) -> &[Tile] {
         let wide = self.features.div_ceil(LANES);
         &self.single()[k * wide..][..wide]
     }
 
     /// The shapes of q(W) of a component.
-    pub(super) fn shapes(&self, k: usize) -> &[f64] {
+    pub(crate) fn shapes(&self, k: usize) -> &[f64] {
         &self.shape[k * self.features..][..self.features]
     }
 
     /// The rates of q(W) of a component.
-    pub(super) fn rates(&self, k: usize) -> impl Iterator<Item = f64> {
+    pub(crate) fn rates(&self, k: usize) -> impl Iterator<Item = f64> {
         let unseen = self.unseen.get(k * self.features..(k + 1) * self.features).unwrap_or(&[]);
         let rate = self.rate[k];
         (0..self.features).map(move |f| rate - unseen.get(f).unwrap_or(&0.0))
     }
 
     /// E W of a component.
-    pub(super) fn means(&self, k: usize) -> impl Iterator<Item = f64> {
+    pub(crate) fn means(&self, k: usize) -> impl Iterator<Item = f64> {
         self.shapes(k).iter().zip(self.rates(k)).map(|(shape, rate)| shape / rate)
     }
 
     /// The sum of E W of a component over the features that were observed in a column.
     #[inline(always)]
-    pub(super) fn sum_in(&self, column: &Column, k: usize) -> f64 {
+    pub(crate) fn sum_in(&self, column: &Column, k: usize) -> f64 {
         if column.missing.is_empty() {
             return self.sum[k];
         }
@@ -163,7 +185,7 @@ impl Model {
     }
 
     /// The number of columns each component is on in.
-    pub(super) fn usage(&self) -> Vec<usize> {
+    pub(crate) fn usage(&self) -> Vec<usize> {
         let mut usage = vec![0; self.components()];
         for part in self.parts.iter().flatten() {
             usage[part.k] += 1;
@@ -172,7 +194,7 @@ impl Model {
     }
 
     /// The columns a component is on in, with its part there.
-    pub(super) fn columns_of(&self, k: usize) -> Vec<(usize, Part)> {
+    pub(crate) fn columns_of(&self, k: usize) -> Vec<(usize, Part)> {
         let found = |(t, parts): (usize, &Vec<Part>)| {
             parts.binary_search_by_key(&k, |part| part.k).ok().map(|at| (t, parts[at]))
         };
@@ -180,19 +202,51 @@ impl Model {
     }
 
     /// Changes the prior's a, b, c and d.
-    pub(super) fn set_prior(&mut self, a: f64, b: f64, c: f64, d: f64) {
+    pub(crate) fn set_prior(&mut self, a: f64, b: f64, c: f64, d: f64) {
         self.prior = with_numbers(&self.prior, [a, b, c, d]);
     }
 
+    /// The model of counts that are all larger by `factor`.
+    pub(crate) fn lift(&mut self, factor: f64, workers: &Workers) {
+        let (a, b, c, d) = (self.prior.a(), self.prior.b(), self.prior.c(), self.prior.d());
+        self.shape.iter_mut().for_each(|nu| *nu = a + (*nu - a).max(0.0) * factor);
+        for part in self.parts.iter_mut().flatten() {
+            let shape = c + (part.shape - c).max(0.0) * factor;
+            *part = Part::new(part.k, shape, d + (part.rate - d).max(0.0) * factor);
+        }
+        self.set_prior(a, b / factor, c, d);
+        self.settle(workers);
+    }
+
+    /// Every component on in every column that has counts; where it was off, at a small part of its mean.
+    pub(crate) fn switch_all_on(&mut self, view: &View) {
+        /// Of the mean of the activations that are on.
+        const QUIET: f64 = 0.05;
+        let usage = self.usage();
+        let mut means = vec![0.0; self.components()];
+        self.parts.iter().flatten().for_each(|part| means[part.k] += part.mean());
+        let mut all = core::mem::take(&mut self.parts);
+        for (parts, column) in all.iter_mut().zip(&view.columns).filter(|(_, column)| column.total > 0.0) {
+            for k in 0..self.components() {
+                if parts.get(k).is_none_or(|part| part.k != k) {
+                    let rate = self.prior.d() + self.sum_in(column, k);
+                    let h = QUIET * means[k] / usage[k].max(1) as f64;
+                    parts.insert(k, Part::new(k, self.prior.c() + h * rate, rate));
+                }
+            }
+        }
+        self.parts = all;
+    }
+
     /// Puts other parts in the given columns.
-    pub(super) fn replace(&mut self, columns: Vec<(usize, Vec<Part>)>) {
+    pub(crate) fn replace(&mut self, columns: Vec<(usize, Vec<Part>)>) {
         for (t, parts) in columns {
             self.parts[t] = parts;
         }
     }
 
     /// Brings `geometric` and `sum` up to date with the shapes and rates.
-    pub(super) fn settle(&mut self, workers: &Workers) {
+    pub(crate) fn settle(&mut self, workers: &Workers) {
         let features = self.features;
         self.geometric.resize(self.shape.len(), 0.0);
         if !self.unseen.is_empty() {
@@ -217,7 +271,7 @@ impl Model {
     }
 
     /// Prior log odds of a component in one more column.
-    pub(super) fn log_odds(&self, usage: &[usize]) -> Vec<f64> {
+    pub(crate) fn log_odds(&self, usage: &[usize]) -> Vec<f64> {
         let observations = self.observations() as f64;
         let odds = |&m: &usize| {
             let m = m as f64;
@@ -227,26 +281,27 @@ impl Model {
     }
 
     /// Adds what `parts` explain of `column` to `field`, which is cleared first.
-    pub(super) fn field(&self, column: &Column, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) {
+    pub(crate) fn field(&self, column: &Column, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) {
         self::field(self.simd, self, column, parts, field, buffer);
     }
 
     /// The products of `ratio`, which belongs to the entries of a column, with every component.
-    pub(super) fn products(&self, column: &Column, ratio: &[f64], out: &mut Vec<f64>) {
+    pub(crate) fn products(&self, column: &Column, ratio: &[f64], out: &mut Vec<f64>) {
         out.resize(self.components(), 0.0);
         products(self.simd, self, column, ratio, out);
     }
 
-    /// Coordinate ascent of q(H), twice, and q(W), the mask fixed; `times` over.
-    pub(super) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
+    /// Coordinate ascent of q(H), twice, of q(W), and of the scale between them, the mask fixed; `times` over.
+    pub(crate) fn ascend(&mut self, view: &View, times: usize, workers: &Workers) {
         let mut ratios = Ratios::new(view);
         for _ in 0..times {
-            self.ascend_once(view, &mut ratios, workers);
+            self.step(view, TIMES, &mut ratios, workers);
         }
     }
 
-    /// `ratios` is memory.
-    fn ascend_once(&mut self, view: &View, ratios: &mut Ratios, workers: &Workers) {
+    /// One step of coordinate ascent: q(H) `times` over, q(W), and the scale of every component between W and H. `ratios` is
+    /// scratch.
+    pub(crate) fn step(&mut self, view: &View, times: usize, ratios: &mut Ratios, workers: &Workers) {
         let (prior, features, simd) = (self.prior, self.features, self.simd);
         let mut all = core::mem::take(&mut self.parts);
         let mut claimed = vec![0.0; self.shape.len()];
@@ -256,10 +311,10 @@ impl Model {
                 let mut explained = Explained::default();
                 for ((parts, column), (tiles, list)) in block.iter_mut().zip(columns).zip(ratios) {
                     if column.compressed().is_none() {
-                        ascend_dense(simd, self, column, parts, TIMES, tiles);
+                        ascend_dense(simd, self, column, parts, times, tiles);
                         continue;
                     }
-                    ascend_column(simd, self, column, parts, TIMES, &mut explained);
+                    ascend_column(simd, self, column, parts, times, &mut explained);
                     core::mem::swap(list, &mut explained.ratio);
                 }
             });
@@ -307,79 +362,84 @@ impl Model {
                 unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
             });
         }
+        self.rescale(&means);
         self.settle(workers);
     }
 
-    /// The bound on log p(X, S), but for the factorials of X and a term that no move changes.
-    pub(super) fn bound(&self, view: &View, workers: &Workers) -> f64 {
-        let columns = workers.map(self.parts.iter().zip(&view.columns), |(parts, column)| {
-            let (mut field, mut buffer) = (Vec::new(), Vec::new());
-            self.column_value(column, parts, &mut field, &mut buffer)
-        });
-        let mut total: f64 = columns.iter().sum();
-        for (k, &m) in self.usage().iter().enumerate() {
-            total += self.mask_term(m);
-            if m > 0 {
-                total -= self.kl_w(k);
-            }
-        }
-        total
+    /// The best scale of every component between W and H, in closed form: the likelihood does not depend on it, and with
+    /// p = a F - c m the bound is largest where W is multiplied and H divided by
+    /// (p + sqrt(p^2 + 4 b d sum E W sum E H)) / (2 b sum E W). `means` is the sum of E H of every component. What is
+    /// derived from q(W) is not brought up to date.
+    fn rescale(&mut self, means: &[f64]) {
+        let (a, b, c, d) = (self.prior.a(), self.prior.b(), self.prior.c(), self.prior.d());
+        let usage = self.usage();
+        let scales: Vec<f64> = (0..self.components())
+            .map(|k| {
+                let (w, m) = (self.means(k).sum::<f64>(), usage[k] as f64);
+                let p = a * self.features as f64 - c * m;
+                let scale = (p + (p * p + 4.0 * b * d * w * means[k]).sqrt()) / (2.0 * b * w);
+                if m > 0.0 && scale.is_finite() && scale > 0.0 { scale } else { 1.0 }
+            })
+            .collect();
+        self.scale(&scales);
     }
 
-    /// The share of one column in the bound, without the prior of its mask.
-    pub(super) fn column_value(
-        &self,
-        column: &Column,
-        parts: &[Part],
-        field: &mut Vec<f64>,
-        buffer: &mut Vec<f64>,
-    ) -> f64 {
-        self.field(column, parts, field, buffer);
-        let cost: f64 = parts.iter().map(|part| self.cost(column, part)).sum();
-        sum_x_ln(self.simd, &column.x, field) - cost
+    /// Multiplies W of every component by its scale and divides H by it. What is derived from q(W) is not brought up to
+    /// date.
+    pub(crate) fn scale(&mut self, scales: &[f64]) {
+        let features = self.features;
+        for (k, scale) in scales.iter().enumerate() {
+            self.rate[k] /= scale;
+            let unseen = self.unseen.iter_mut().skip(k * features).take(features);
+            unseen.for_each(|unseen| *unseen /= scale);
+        }
+        for part in self.parts.iter_mut().flatten() {
+            part.rate *= scales[part.k];
+            part.geometric /= scales[part.k];
+        }
     }
 
     /// What a part costs a column: the counts it expects and KL of q(h).
-    pub(super) fn cost(&self, column: &Column, part: &Part) -> f64 {
+    pub(crate) fn cost(&self, column: &Column, part: &Part) -> f64 {
         self.sum_in(column, part.k) * part.mean() + self.kl_h(part)
     }
 
     /// KL of q(h).
-    pub(super) fn kl_h(&self, part: &Part) -> f64 {
+    pub(crate) fn kl_h(&self, part: &Part) -> f64 {
         let (c, d) = (self.prior.c(), self.prior.d());
-        kl_gamma(&[part.shape], part.rate, c, d, self.prior.constant_h())[0]
+        kl_gamma(&[part.shape], &[part.rate], c, d, self.prior.constant_h())[0]
     }
 
     /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
-    pub(super) fn mask_term(&self, usage: usize) -> f64 {
+    pub(crate) fn mask_term(&self, usage: usize) -> f64 {
         let (m, t) = (usage as f64, self.observations() as f64);
         let (on, off) = (self.prior.pi_on(), self.prior.pi_off());
         ln_beta(on + m, off + t - m) - ln_beta(on, off + t)
     }
 
     /// KL of q(W_k).
-    pub(super) fn kl_w(&self, k: usize) -> f64 {
+    pub(crate) fn kl_w(&self, k: usize) -> f64 {
         self.kl_row(self.shapes(k), self.rate[k], self.rates(k))
     }
 
     /// KL of a row of q(W) with the given shapes, all of one rate or, if features were not observed, each of its own.
-    pub(super) fn kl_row(&self, shapes: &[f64], rate: f64, rates: impl Iterator<Item = f64>) -> f64 {
+    pub(crate) fn kl_row(&self, shapes: &[f64], rate: f64, rates: impl Iterator<Item = f64>) -> f64 {
         let (a, b, constant) = (self.prior.a(), self.prior.b(), self.prior.constant_w());
         if self.unseen.is_empty() {
             return kl_gammas(self.simd, shapes, rate, a, b, constant);
         }
-        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(&[nu], rate, a, b, constant)[0]).sum()
+        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(&[nu], &[rate], a, b, constant)[0]).sum()
     }
 
     /// Adds a component: W has the given shapes and rate; the caller says where it is on.
-    pub(super) fn push(&mut self, shapes: impl Iterator<Item = f64>, rate: f64) -> usize {
+    pub(crate) fn push(&mut self, shapes: impl Iterator<Item = f64>, rate: f64) -> usize {
         self.shape.extend(shapes);
         self.rate.push(rate);
         self.rate.len() - 1
     }
 
     /// Keeps the given components, in that order.
-    pub(super) fn keep(&mut self, kept: &[usize]) {
+    pub(crate) fn keep(&mut self, kept: &[usize]) {
         let mut place = vec![usize::MAX; self.components()];
         for (new, &old) in kept.iter().enumerate() {
             place[old] = new;
@@ -405,7 +465,7 @@ impl Model {
     }
 
     /// Drops the components that are off everywhere.
-    pub(super) fn drop_empty(&mut self) {
+    pub(crate) fn drop_empty(&mut self) {
         let usage = self.usage();
         let kept: Vec<usize> = (0..usage.len()).filter(|&k| usage[k] > 0).collect();
         if kept.len() < usage.len() {

@@ -1,0 +1,192 @@
+//! How well a model explains the data: the bound of the mean field, and the bound with its correction.
+//!
+//! The bound prices every parameter as if the counts were already allocated. A parameter that shares its counts with other
+//! components is known less well than that, so it costs less. The complete-data curvature of log w_fk is a + sum_t x phi,
+//! the observed one about a + sum_t x phi^2; half the log of their ratio is given back, and never more than KL was paid for
+//! the parameter. The same for h_kt.
+
+use super::kernels::{kl_gamma, sum_x_ln};
+use super::model::{Model, Part};
+use super::single::{add_listed, dot};
+use super::view::{BATCH, BLOCK, Column, Ratios, View};
+use crate::kernel::{Lanes, Tile, dispatch, flat_mut};
+use crate::special::ln;
+use crate::workers::Workers;
+
+/// Parameters handled side by side.
+const SEVERAL: usize = 8;
+
+/// Half the log of complete over observed information, at most the KL that was paid. The curvatures are without the prior.
+#[inline(always)]
+fn given_back(prior: f64, once: f64, twice: f64, paid: f64) -> f64 {
+    let once = once.max(0.0);
+    (0.5 * ln((prior + once) / (prior + twice.clamp(0.0, once)))).min(paid.max(0.0))
+}
+
+dispatch! {
+    /// KL of q(h) of several parts, one after the other.
+    fn kl_parts [] (model: &Model, parts: &[Part], out: &mut Vec<f64>) = kl_parts_of
+}
+
+#[inline(always)]
+fn kl_parts_of<V: Lanes>(model: &Model, parts: &[Part], out: &mut Vec<f64>) {
+    let (c, d, constant) = (model.prior.c(), model.prior.d(), model.prior.constant_h());
+    out.clear();
+    for parts in parts.chunks(SEVERAL) {
+        let (mut shapes, mut rates) = ([parts[0].shape; SEVERAL], [parts[0].rate; SEVERAL]);
+        for (i, part) in parts.iter().enumerate() {
+            (shapes[i], rates[i]) = (part.shape, part.rate);
+        }
+        out.extend_from_slice(&kl_gamma(&shapes, &rates, c, d, constant)[..parts.len()]);
+    }
+}
+
+/// What a column adds to the evidence, and where it is known from.
+#[derive(Default)]
+struct Scratch {
+    field: Vec<f64>,
+    buffer: Vec<f64>,
+    kl: Vec<f64>,
+}
+
+impl Model {
+    /// The bound on log p(X, S), but for the factorials of X and a term that no move changes.
+    pub(crate) fn bound(&self, view: &View, workers: &Workers) -> f64 {
+        let batches = self.parts.chunks(BATCH).zip(view.columns.chunks(BATCH));
+        let columns = workers.map(batches, |(block, columns)| {
+            let mut scratch = Scratch::default();
+            let values = block.iter().zip(columns);
+            values.map(|(parts, column)| self.column_share(column, parts, &mut scratch)).sum::<f64>()
+        });
+        let mut total: f64 = columns.iter().sum();
+        let usage = self.usage();
+        let w = workers.map(0..self.components(), |k| if usage[k] > 0 { self.kl_w(k) } else { 0.0 });
+        for (&m, w) in usage.iter().zip(w) {
+            total += self.mask_term(m) - w;
+        }
+        total
+    }
+
+    /// The share of one column in the bound, without the prior of its mask; `scratch` then holds what it was made of.
+    fn column_share(&self, column: &Column, parts: &[Part], scratch: &mut Scratch) -> f64 {
+        let Scratch { field, buffer, kl } = scratch;
+        self.field(column, parts, field, buffer);
+        kl_parts(self.simd, self, parts, kl);
+        let expected: f64 = parts.iter().map(|part| self.sum_in(column, part.k) * part.mean()).sum();
+        sum_x_ln(self.simd, &column.x, field) - expected - kl.iter().sum::<f64>()
+    }
+
+    /// The bound with what is given back.
+    pub(crate) fn evidence(&self, view: &View, workers: &Workers) -> f64 {
+        let features = self.features;
+        let mut squares = Ratios::new(view);
+        let mut twice = vec![0.0; self.shape.len()];
+        let mut total = 0.0;
+        for (block, columns) in self.parts.chunks(BLOCK).zip(view.columns.chunks(BLOCK)) {
+            let batches = block.chunks(BATCH).zip(columns.chunks(BATCH)).zip(squares.batches());
+            let values = workers.map(batches, |((block, columns), squares)| {
+                let mut scratch = Scratch::default();
+                let all = block.iter().zip(columns).zip(squares);
+                all.map(|((parts, column), (tiles, list))| {
+                    self.column_share(column, parts, &mut scratch)
+                        + self.given_back_for_h(column, parts, &mut scratch, tiles, list)
+                })
+                .sum::<f64>()
+            });
+            total += values.iter().sum::<f64>();
+            let squares = &squares;
+            let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
+            for (t, parts) in block.iter().enumerate() {
+                let compressed = usize::from(columns[t].compressed().is_some());
+                let square = |part: &Part| (part.geometric * part.geometric) as f32;
+                parts.iter().for_each(|part| lists[part.k][compressed].push((t, square(part))));
+            }
+            let rows = twice.chunks_mut(features).zip(&lists);
+            workers.for_each(rows, |(twice, [dense, compressed]), _| {
+                if !dense.is_empty() {
+                    add_listed(self.simd, &squares.tiles, squares.wide, dense, twice);
+                }
+                for &(t, h) in compressed {
+                    columns[t].scatter(self.simd, twice, &squares.lists[t], f64::from(h));
+                }
+            });
+        }
+        let usage = self.usage();
+        let w =
+            workers.map(0..self.components(), |k| if usage[k] > 0 { self.cost_of_w(k, &twice) } else { 0.0 });
+        for (&m, w) in usage.iter().zip(w) {
+            total += self.mask_term(m) - w;
+        }
+        total
+    }
+
+    /// What is given back for the h of a column. x over the square of what is explained is left in `tiles` or in `list`.
+    fn given_back_for_h(
+        &self,
+        column: &Column,
+        parts: &[Part],
+        scratch: &mut Scratch,
+        tiles: &mut [Tile],
+        list: &mut Vec<f64>,
+    ) -> f64 {
+        let Scratch { field, buffer, kl } = scratch;
+        let square = |x: f64, v: f64| x / (v * v).max(1e-60);
+        let squares = column.x.iter().zip(field.iter()).map(|(&x, &v)| square(x, v));
+        let dense = column.compressed().is_none();
+        if dense {
+            tiles.fill(Tile::ZERO);
+            flat_mut(tiles).iter_mut().zip(squares).for_each(|(to, value)| *to = value.min(1e30) as f32);
+        } else {
+            list.clear();
+            list.extend(squares);
+        }
+        let wide = tiles.len();
+        let mut back = 0.0;
+        for (part, paid) in parts.iter().zip(kl.iter()) {
+            let sum = if dense {
+                dot(self.simd, tiles, &self.squares()[part.k * wide..][..wide])
+            } else {
+                let row = column.gather(self.row(part.k), buffer);
+                row.iter().zip(list.iter()).map(|(w, square)| w * w * square).sum()
+            };
+            let twice = part.geometric * part.geometric * sum;
+            back += given_back(self.prior.c(), part.shape - self.prior.c(), twice, *paid);
+        }
+        back
+    }
+
+    /// See [`cost_of_row`]. `twice` is the sum of x over the square of what is explained, times the square
+    /// of exp E log h.
+    fn cost_of_w(&self, k: usize, twice: &[f64]) -> f64 {
+        let at = k * self.features..(k + 1) * self.features;
+        let rates: Vec<f64> = self.rates(k).collect();
+        let twice: Vec<f64> = self.row(k).iter().zip(&twice[at]).map(|(g, twice)| g * g * twice).collect();
+        cost_of_row(self.simd, self, self.shapes(k), &rates, &twice)
+    }
+}
+
+dispatch! {
+    /// KL of a row of q(W) less what is given back; `twice` is sum_t x phi^2 of every entry.
+    fn cost_of_row [] (model: &Model, shapes: &[f64], rates: &[f64], twice: &[f64]) -> f64 = cost_of_row_of
+}
+
+#[inline(always)]
+fn cost_of_row_of<V: Lanes>(model: &Model, shapes: &[f64], rates: &[f64], twice: &[f64]) -> f64 {
+    let (a, b, constant) = (model.prior.a(), model.prior.b(), model.prior.constant_w());
+    let mut cost = 0.0;
+    for start in (0..shapes.len()).step_by(SEVERAL) {
+        let n = SEVERAL.min(shapes.len() - start);
+        let (mut shape, mut rate, mut square) =
+            ([shapes[start]; SEVERAL], [rates[start]; SEVERAL], [0.0; SEVERAL]);
+        shape[..n].copy_from_slice(&shapes[start..][..n]);
+        rate[..n].copy_from_slice(&rates[start..][..n]);
+        square[..n].copy_from_slice(&twice[start..][..n]);
+        let paid = kl_gamma(&shape, &rate, a, b, constant);
+        let mut net = [0.0; SEVERAL];
+        for i in 0..SEVERAL {
+            net[i] = paid[i] - given_back(a, shape[i] - a, square[i], paid[i]);
+        }
+        cost += net[..n].iter().sum::<f64>();
+    }
+    cost
+}
