@@ -78,6 +78,12 @@ impl Model {
 
     /// The bound with what is given back.
     pub(crate) fn evidence(&self, view: &View, workers: &Workers) -> f64 {
+        self.evidence_and_costs(view, workers).0
+    }
+
+    /// The evidence, and what q(W), q(H) and the mask of every component cost it.
+    pub(crate) fn evidence_and_costs(&self, view: &View, workers: &Workers) -> (f64, Vec<f64>) {
+        let mut costs = vec![0.0; self.components()];
         let features = self.features;
         let mut squares = Ratios::new(view);
         let mut twice = vec![0.0; self.shape.len()];
@@ -86,14 +92,20 @@ impl Model {
             let batches = block.chunks(BATCH).zip(columns.chunks(BATCH)).zip(squares.batches());
             let values = workers.map(batches, |((block, columns), squares)| {
                 let mut scratch = Scratch::default();
+                let mut costs = Vec::new();
                 let all = block.iter().zip(columns).zip(squares);
-                all.map(|((parts, column), (tiles, list))| {
-                    self.column_share(column, parts, &mut scratch)
-                        + self.given_back_for_h(column, parts, &mut scratch, tiles, list)
-                })
-                .sum::<f64>()
+                let share = all
+                    .map(|((parts, column), (tiles, list))| {
+                        let share = self.column_share(column, parts, &mut scratch);
+                        let back = self.given_back_for_h(column, parts, &mut scratch, tiles, list);
+                        costs.extend(parts.iter().zip(&scratch.kl).map(|(part, cost)| (part.k, *cost)));
+                        share + back
+                    })
+                    .sum::<f64>();
+                (share, costs)
             });
-            total += values.iter().sum::<f64>();
+            total += values.iter().map(|(share, _)| share).sum::<f64>();
+            values.iter().flat_map(|(_, costs)| costs).for_each(|(k, cost)| costs[*k] += cost);
             let squares = &squares;
             let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
             for (t, parts) in block.iter().enumerate() {
@@ -114,13 +126,15 @@ impl Model {
         let usage = self.usage();
         let w =
             workers.map(0..self.components(), |k| if usage[k] > 0 { self.cost_of_w(k, &twice) } else { 0.0 });
-        for (&m, w) in usage.iter().zip(w) {
+        for ((&m, w), cost) in usage.iter().zip(w).zip(&mut costs) {
             total += self.mask_term(m) - w;
+            *cost += w - self.mask_term(m);
         }
-        total
+        (total, costs)
     }
 
-    /// What is given back for the h of a column. x over the square of what is explained is left in `tiles` or in `list`.
+    /// What is given back for the h of a column; `scratch` then holds what each of them costs. x over the square of what is
+    /// explained is left in `tiles` or in `list`.
     fn given_back_for_h(
         &self,
         column: &Column,
@@ -142,7 +156,7 @@ impl Model {
         }
         let wide = tiles.len();
         let mut back = 0.0;
-        for (part, paid) in parts.iter().zip(kl.iter()) {
+        for (part, paid) in parts.iter().zip(kl.iter_mut()) {
             let sum = if dense {
                 dot(self.simd, tiles, &self.squares()[part.k * wide..][..wide])
             } else {
@@ -150,7 +164,9 @@ impl Model {
                 row.iter().zip(list.iter()).map(|(w, square)| w * w * square).sum()
             };
             let twice = part.geometric * part.geometric * sum;
-            back += given_back(self.prior.c(), part.shape - self.prior.c(), twice, *paid);
+            let own = given_back(self.prior.c(), part.shape - self.prior.c(), twice, *paid);
+            *paid -= own;
+            back += own;
         }
         back
     }

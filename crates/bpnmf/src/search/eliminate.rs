@@ -55,9 +55,10 @@ struct Takeover {
 }
 
 impl Takeover {
-    fn new(model: &Model, candidate: Candidate, workers: &Workers) -> Self {
+    /// By the components that `stay`.
+    fn new(model: &Model, candidate: Candidate, stay: &[bool], workers: &Workers) -> Self {
         let Candidate { k, side } = candidate;
-        let others: Vec<usize> = (0..model.components()).filter(|&j| j != k).collect();
+        let others: Vec<usize> = (0..model.components()).filter(|&j| j != k && stay[j]).collect();
         let (shares, left, scale) = match side {
             Side::Dictionary => {
                 let rows = others.iter().flat_map(|&j| model.means(j)).collect();
@@ -76,24 +77,33 @@ impl Takeover {
     }
 }
 
-/// The model without a component: its content is given to the others, which then follow for some `steps`, and the columns
-/// it was on in choose their mask anew.
-fn without(model: &Model, view: &View, candidate: Candidate, steps: usize, workers: &Workers) -> Model {
-    let Candidate { k, side } = candidate;
+/// The model without some components: the content of each is given to the others, which then follow for some `steps`, and the
+/// columns they were on in choose their mask anew.
+fn without(model: &Model, view: &View, candidates: &[Candidate], steps: usize, workers: &Workers) -> Model {
     let mut after = model.clone();
-    let columns = model.columns_of(k);
-    let others: Vec<usize> = (0..model.components()).filter(|&j| j != k).collect();
-    let Takeover { takers, .. } = Takeover::new(model, candidate, workers);
-    match side {
-        Side::Dictionary => give_activations(&mut after, view, k, &columns, &takers),
-        Side::Activations => give_dictionary(&mut after, k, &takers),
+    let mut stay = vec![true; model.components()];
+    let mut touched = vec![false; model.observations()];
+    for candidate in candidates {
+        let k = candidate.k;
+        let columns = after.columns_of(k);
+        let Takeover { takers, .. } = Takeover::new(&after, *candidate, &stay, workers);
+        match candidate.side {
+            Side::Dictionary => give_activations(&mut after, view, k, &columns, &takers),
+            Side::Activations => {
+                give_dictionary(&mut after, k, &takers);
+                after.settle(workers);
+            }
+        }
+        stay[k] = false;
+        for (t, _) in columns {
+            after.parts[t].retain(|part| part.k != k);
+            touched[t] = true;
+        }
     }
-    for (t, _) in &columns {
-        after.parts[*t].retain(|part| part.k != k);
-    }
-    after.keep(&others);
+    let kept: Vec<usize> = (0..stay.len()).filter(|&k| stay[k]).collect();
+    after.keep(&kept);
     after.settle(workers);
-    let touched: Vec<usize> = columns.iter().map(|(t, _)| *t).collect();
+    let touched: Vec<usize> = (0..touched.len()).filter(|&t| touched[t]).collect();
     let bare: Vec<usize> = touched
         .iter()
         .copied()
@@ -205,7 +215,7 @@ pub(super) const THOROUGH: Patience = Patience { tournament: 1280, between: 90, 
 const A_ROUND: f64 = 0.2;
 
 /// The least candidates that are looked at first.
-const FEWEST: usize = 8;
+const FEWEST: usize = 12;
 
 /// One in so many of the candidates enters the tournament, the best of the first looks, and at least so many.
 const ENTRANTS: usize = 4;
@@ -220,6 +230,9 @@ pub(super) fn eliminate(
     heard: &mut dyn FnMut(&Model),
 ) {
     let mut last = patience.last;
+    if patience.tournament == 0 {
+        eliminate_sure(model, view, patience, workers, heard);
+    }
     while used(&model.usage()) > 1 && last > 0 {
         let (before, components) = (model.evidence(view, workers), model.components());
         let steps = if model.components() > 15 { 1 } else { 3 };
@@ -227,6 +240,9 @@ pub(super) fn eliminate(
         let (first, others) = candidates.split_at((candidates.len() / 4).max(FEWEST).min(candidates.len()));
         let mut seen = looks(model, view, first, steps, workers);
         if !first_looks(model, view, before, steps, &seen, workers) {
+            if patience.tournament == 0 {
+                break;
+            }
             seen.extend(looks(model, view, others, steps, workers));
             seen.sort_by(|x, y| y.0.total_cmp(&x.0));
             if !first_looks(model, view, before, steps, &seen, workers) {
@@ -240,6 +256,48 @@ pub(super) fn eliminate(
         last = last.saturating_sub(components.saturating_sub(model.components()));
         heard(model);
     }
+}
+
+/// The first part of an elimination far from convergence: components go that cost more evidence than is lost at most when the
+/// others take over, several at once. It ends when there is none, or when the evidence does not confirm it.
+fn eliminate_sure(
+    model: &mut Model,
+    view: &View,
+    patience: Patience,
+    workers: &Workers,
+    heard: &mut dyn FnMut(&Model),
+) {
+    while used(&model.usage()) > 1 {
+        let (before, costs) = model.evidence_and_costs(view, workers);
+        let mut sure: Vec<(f64, Candidate)> = losses(model, 0, workers)
+            .into_iter()
+            .map(|(loss, candidate)| (costs[candidate.k] - loss, candidate))
+            .filter(|(gain, _)| *gain > 0.0)
+            .collect();
+        sure.sort_by(|x, y| y.0.total_cmp(&x.0));
+        let mut seen = vec![false; model.components()];
+        sure.retain(|(_, candidate)| !core::mem::replace(&mut seen[candidate.k], true));
+        sure.truncate(a_round(model));
+        let mut chosen: Vec<Candidate> = sure.into_iter().map(|(_, candidate)| candidate).collect();
+        let after = loop {
+            if chosen.is_empty() {
+                return;
+            }
+            let after = without(model, view, &chosen, 1, workers);
+            if after.evidence(view, workers) > before {
+                break after;
+            }
+            chosen.truncate(chosen.len() / 2);
+        };
+        *model = after;
+        follow(model, view, view.effort(patience.between), workers);
+        heard(model);
+    }
+}
+
+/// The most components that go in one round.
+fn a_round(model: &Model) -> usize {
+    ((A_ROUND * model.components() as f64) as usize).max(1)
 }
 
 /// After components went: convergence, the prior learned, and the mask chosen anew if the evidence gains by it.
@@ -257,13 +315,19 @@ fn follow(model: &mut Model, view: &View, steps: usize, workers: &Workers) {
     }
 }
 
-/// All candidates from component `from` on, in the order of what is lost by them if nothing follows.
-fn screened(model: &Model, from: usize, workers: &Workers) -> Vec<Candidate> {
+/// All candidates from component `from` on, with what is lost by them if nothing follows.
+fn losses(model: &Model, from: usize, workers: &Workers) -> Vec<(f64, Candidate)> {
     let candidates = (from..model.components()).flat_map(|k| SIDES.map(|side| Candidate { k, side }));
-    let mut losses = workers.map(candidates, |candidate| {
+    let stay = vec![true; model.components()];
+    workers.map(candidates, |candidate| {
         let alone = Workers::serial().with_simd(workers.simd);
-        (Takeover::new(model, candidate, &alone).loss, candidate)
-    });
+        (Takeover::new(model, candidate, &stay, &alone).loss, candidate)
+    })
+}
+
+/// The same in the order of what is lost.
+fn screened(model: &Model, from: usize, workers: &Workers) -> Vec<Candidate> {
+    let mut losses = losses(model, from, workers);
     losses.sort_by(|x, y| x.0.total_cmp(&y.0));
     losses.into_iter().map(|(_, candidate)| candidate).collect()
 }
@@ -278,7 +342,7 @@ fn looks(
 ) -> Vec<(f64, Candidate)> {
     let mut looks = workers.map(candidates.iter(), |&candidate| {
         let alone = Workers::serial().with_simd(workers.simd);
-        (without(model, view, candidate, steps, &alone).evidence(view, &alone), candidate)
+        (without(model, view, &[candidate], steps, &alone).evidence(view, &alone), candidate)
     });
     looks.sort_by(|x, y| y.0.total_cmp(&x.0));
     looks
@@ -293,7 +357,7 @@ fn first_looks(
     looks: &[(f64, Candidate)],
     workers: &Workers,
 ) -> bool {
-    let most = ((A_ROUND * model.components() as f64) as usize).max(1);
+    let most = a_round(model);
     let mut names: Vec<usize> = (0..model.components()).collect();
     let (mut evidence, mut gone) = (before, 0);
     for &(gain, Candidate { k, side }) in looks {
@@ -301,7 +365,7 @@ fn first_looks(
             break;
         }
         let Some(at) = names.iter().position(|&name| name == k) else { continue };
-        let after = without(model, view, Candidate { k: at, side }, steps, workers);
+        let after = without(model, view, &[Candidate { k: at, side }], steps, workers);
         let there = after.evidence(view, workers);
         if there > evidence {
             names.remove(at);
@@ -334,7 +398,7 @@ fn tournament(
     let candidates = looks.iter().take(entrants).map(|(_, candidate)| *candidate);
     let mut left = workers.map(candidates, |candidate| {
         let alone = Workers::serial().with_simd(workers.simd);
-        let after = without(model, view, candidate, FIRST, &alone);
+        let after = without(model, view, &[candidate], FIRST, &alone);
         (after.evidence(view, &alone), after)
     });
     let mut steps = FIRST;
@@ -377,5 +441,5 @@ pub(super) fn evidence(model: &Model, view: &View, workers: &Workers) -> Vec<f64
 /// Deletes the component whose loss is least.
 pub(super) fn delete_least(model: &mut Model, view: &View, workers: &Workers) {
     let (_, candidate) = looks(model, view, &screened(model, 0, workers), 3, workers)[0];
-    *model = without(model, view, candidate, 3, workers);
+    *model = without(model, view, &[candidate], 3, workers);
 }

@@ -47,6 +47,9 @@ const DENSE: f64 = 0.25;
 /// Steps of convergence with every component on everywhere.
 const ALL_ON: usize = 90;
 
+/// Such a model is given up if it would need more than so many times the gain of its last steps.
+const PACE: f64 = 16.0;
+
 /// Steps of convergence after the mask was chosen anew, before and after the prior is learned.
 const AFTER_MASK: usize = 60;
 
@@ -208,11 +211,16 @@ impl Run<'_> {
     /// Convergence and thorough elimination in turn, until no component goes.
     fn finish(&mut self, model: &mut Model, view: &View) {
         let workers = self.workers;
-        for _ in 0..MOST_ROUNDS {
+        for round in 0..MOST_ROUNDS {
             let went = self.stage(model, |run, model| {
-                let before = model.components();
+                let (before, last) = (model.components(), model.evidence(view, workers));
                 settle(model, view, workers);
                 choose_mask(model, view, workers);
+                let gain = model.evidence(view, workers) - last;
+                if round > 0 && gain < LEAST_GAIN * view.tolerance() {
+                    // Nothing has changed since all components were judged.
+                    return NO;
+                }
                 run.eliminate(model, view, THOROUGH);
                 u64::from(model.components() < before)
             });
@@ -289,10 +297,19 @@ fn levels(view: &View) -> Vec<f64> {
 /// Every component on everywhere, which is kept if the evidence gains by it. A mask that was chosen where little was known, and
 /// the W that goes with it, are hard to leave one site at a time.
 fn try_all_on(model: &mut Model, view: &View, workers: &Workers) {
+    let before = model.evidence(view, workers);
     let mut on = model.clone();
     on.switch_all_on(view);
-    on.converge(view, view.effort(ALL_ON), view.tolerance(), workers);
-    let before = model.evidence(view, workers);
+    let (first, steps) = (view.effort(ALL_ON / 6), view.effort(ALL_ON));
+    on.converge(view, first, view.tolerance(), workers);
+    let early = on.evidence(view, workers);
+    on.converge(view, first, view.tolerance(), workers);
+    let late = on.evidence(view, workers);
+    // Out of reach at the pace of these steps.
+    if late + PACE * (late - early) < before {
+        return;
+    }
+    on.converge(view, steps.saturating_sub(2 * first), view.tolerance(), workers);
     if on.evidence(view, workers) > before {
         *model = on;
         return;

@@ -3,7 +3,7 @@
 
 use super::births::expected;
 use crate::counts::Counts;
-use crate::meanfield::model::Model;
+use crate::meanfield::model::{Model, Part};
 use crate::meanfield::view::View;
 use crate::workers::Workers;
 use std::sync::OnceLock;
@@ -33,16 +33,21 @@ pub struct Dispersion {
     pub all: Option<f64>,
 }
 
-/// The dispersion of the data about a fitted model, by its deviance.
+/// The dispersion of the data about a fitted model, by its deviance. What was fitted to an entry is not scatter: the deviance
+/// that Poisson counts would have is smaller by the leverage of the entry, its share in the information on every parameter.
 pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispersion {
-    // Deviance, what Poisson counts would have, and the number of entries: of the small entries and of all.
+    let information = information(model, view, workers);
+    // Deviance, what Poisson counts would have, and the number of entries: of all entries and of the small ones.
     let columns = workers.map(model.parts.iter().zip(&view.columns), |(parts, column)| {
         let mut sums = [[0.0; 3]; 2];
-        for (x, mean) in column.to_dense(model.features).into_iter().zip(expected(model, column, parts)) {
+        let mean = expected(model, column, parts);
+        let leverage = leverages(model, parts, &mean, &information);
+        let entries = column.to_dense(model.features).into_iter().zip(mean).zip(leverage);
+        for ((x, mean), leverage) in entries {
             if mean < SMALL.0 {
                 continue;
             }
-            let entry = [deviance(x, mean), expected_deviance(mean), 1.0];
+            let entry = [deviance(x, mean), (expected_deviance(mean) - leverage).max(0.0), 1.0];
             let small = usize::from(mean < SMALL.1);
             for sums in sums.iter_mut().take(1 + small) {
                 sums.iter_mut().zip(entry).for_each(|(sum, value)| *sum += value);
@@ -51,14 +56,64 @@ pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispe
         sums
     });
     let total = |kind: usize, what: usize| columns.iter().map(|sums| sums[kind][what]).sum::<f64>();
-    let (a, c) = (model.prior.a(), model.prior.c());
-    let fitted: f64 = model.shape.iter().map(|nu| (nu - a).max(0.0) / nu).sum::<f64>()
-        + model.parts.iter().flatten().map(|part| (part.shape - c).max(0.0) / part.shape).sum::<f64>();
-    let left = total(0, 1) - fitted;
-    Dispersion {
-        small: (total(1, 2) >= ENOUGH as f64).then(|| total(1, 0) / total(1, 1)),
-        all: (total(0, 2) >= ENOUGH as f64 && left > 0.1 * total(0, 1)).then(|| total(0, 0) / left),
+    let ratio = |kind: usize| {
+        let (entries, left) = (total(kind, 2), total(kind, 1));
+        (entries >= ENOUGH as f64 && left > 0.1 * entries).then(|| total(kind, 0) / left)
+    };
+    Dispersion { small: ratio(1), all: ratio(0) }
+}
+
+/// Columns whose information on W is added up at a time.
+const COLUMNS: usize = 64;
+
+/// The information on log W_fk, by components: the sum over columns of (W_fk H_kt)^2 / mean_ft.
+fn information(model: &Model, view: &View, workers: &Workers) -> Vec<f64> {
+    let features = model.features;
+    let mut all = vec![0.0; model.shape.len()];
+    let blocks: Vec<_> = model.parts.chunks(COLUMNS).zip(view.columns.chunks(COLUMNS)).collect();
+    // So many blocks at a time as there are threads: each has sums of its own, which are added in the order of the blocks.
+    for group in blocks.chunks(workers.threads()) {
+        let sums = workers.map(group.iter(), |(block, columns)| {
+            let mut sums = vec![0.0; model.shape.len()];
+            for (parts, column) in block.iter().zip(*columns) {
+                let mean = expected(model, column, parts);
+                for part in parts {
+                    let own =
+                        sums[part.k * features..][..features].iter_mut().zip(shares(model, part, &mean));
+                    own.for_each(|(sum, information)| *sum += information);
+                }
+            }
+            sums
+        });
+        for sums in sums {
+            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        }
     }
+    all
+}
+
+/// (W_fk H_kt)^2 / mean_ft of every feature, 0 where nothing is expected.
+fn shares(model: &Model, part: &Part, mean: &[f64]) -> impl Iterator<Item = f64> {
+    let h = part.mean();
+    let own = model.shapes(part.k).iter().zip(model.rates(part.k)).map(move |(shape, rate)| h * shape / rate);
+    own.zip(mean).map(|(own, &mean)| if mean > 0.0 { own * own / mean } else { 0.0 })
+}
+
+/// The leverage of every entry of a column: its share in the information on each parameter, times what of the parameter is
+/// from the data rather than from the prior.
+fn leverages(model: &Model, parts: &[Part], mean: &[f64], information: &[f64]) -> Vec<f64> {
+    let (a, c, features) = (model.prior.a(), model.prior.c(), model.features);
+    let mut out = vec![0.0; features];
+    for part in parts {
+        let own: Vec<f64> = shares(model, part, mean).collect();
+        let of_h = (part.shape - c).max(0.0) / part.shape / own.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let of_w = model.shapes(part.k).iter().zip(&information[part.k * features..]);
+        for ((out, own), (shape, all)) in out.iter_mut().zip(own).zip(of_w) {
+            let of_w = if *all > 0.0 { (shape - a).max(0.0) / shape / all } else { 0.0 };
+            *out += own * (of_h + of_w);
+        }
+    }
+    out
 }
 
 /// Twice the log-likelihood that a Poisson count loses by its mean not being the count itself.
