@@ -177,7 +177,7 @@ impl Engine for Gibbs {
             let i = (group * GROUP) as u32;
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
             let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
-            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.missing(t));
+            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.unexposed(t));
             draw_sites(place, tiles, on, values, shape, rate);
         });
         workspace.kept_shares = shares;

@@ -146,7 +146,7 @@ impl<P: Proposal> LocalStep<'_, P> {
                 for (column, t) in done.iter().zip(from..to) {
                     for &(k, h) in column.parts.iter().filter(|(k, _)| mine.contains(k)) {
                         let row = &mut rows[(k - mine.start) * features..][..features];
-                        counts.missing(t).iter().for_each(|&f| row[f as usize] += f64::from(h));
+                        counts.unexposed(t).iter().for_each(|(f, lost)| row[f] += f64::from(h) * lost);
                     }
                 }
             });
