@@ -20,6 +20,7 @@ mod error;
 mod infer;
 mod kernel;
 mod meanfield;
+mod noise;
 #[cfg(test)]
 mod numbers_tests;
 mod plan;
@@ -42,6 +43,7 @@ pub use error::Error;
 pub use infer::{Basis, Batch, Engine, Gibbs, Info, Init, ProjectOptions, Projection, Ssmf, State, Tiers};
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
+pub use noise::Noise;
 pub use plan::{EngineKind, Plan, Preset, Settings};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};

@@ -84,7 +84,10 @@ fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
     let cases = std::env::var("BPNMF_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
     let engines: [(&str, Box<dyn Engine>); 4] = [
         ("gibbs", Box::new(Gibbs { burn_in: 3, ..Default::default() })),
-        ("gibbs-expected", Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled })),
+        (
+            "gibbs-expected",
+            Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled, ..Default::default() }),
+        ),
         ("ssmf", Box::new(Ssmf::default())),
         ("ssmf, pruned", Box::new(Ssmf { prune: Some(0.05), prune_from: 2, ..Default::default() })),
     ];

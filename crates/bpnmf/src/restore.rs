@@ -141,6 +141,7 @@ pub(crate) fn state(state: &State, occupied: &Occupied, prior: &CheckedPrior) ->
         odds: state.odds.clone(),
         variational,
         averages,
+        scatter: state.scatter.as_ref().map(|scatter| scatter.over_all(occupied)),
         iteration: state.iteration,
     }
 }

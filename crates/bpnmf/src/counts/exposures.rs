@@ -26,9 +26,19 @@ impl Exposures {
         Self { lost: vec![1.0; places.rows.len()], places }
     }
 
+    /// Column t has lost `lost` at the features `rows`, strictly increasing, from `starts[t]` to `starts[t + 1]`.
+    pub(crate) fn new(starts: Vec<usize>, rows: Vec<u32>, lost: Vec<f64>) -> Self {
+        Self { places: Missing { starts, rows }, lost }
+    }
+
     /// How many entries have lost something.
     pub(crate) fn len(&self) -> usize {
         self.lost.len()
+    }
+
+    /// T.
+    pub(crate) fn observations(&self) -> usize {
+        self.places.starts.len() - 1
     }
 
     pub(super) fn places(&self) -> &Missing {

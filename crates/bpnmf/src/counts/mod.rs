@@ -2,6 +2,7 @@
 
 mod compressed;
 mod exposures;
+mod latent;
 mod occupied;
 
 use crate::error::Error;
@@ -10,6 +11,7 @@ use crate::random::{Key, Site};
 use crate::special::ln_gamma;
 use compressed::{Missing, SparseParts, check_compressed, turned};
 pub(crate) use exposures::{Exposures, Unexposed};
+pub(crate) use latent::ColumnsMut;
 pub(crate) use occupied::Occupied;
 use occupied::OccupiedOnce;
 use std::sync::Arc;

@@ -8,6 +8,7 @@ pub(crate) use super::allocate::Allocation;
 use super::allocate::{self, Allocated, TOGETHER, Task, add_up, add_up_drawn, share};
 use super::dictionary::Dictionary;
 use super::mask::{self, MOST_COLUMNS, Proposal, Sweep, Tiers, compact, sweep};
+use super::scatter;
 use crate::counts::Counts;
 use crate::kernel::doubles::{Line, flat_lines};
 use crate::kernel::{LANES, Tile};
@@ -42,6 +43,8 @@ pub(crate) struct Workspace {
     pub(crate) shares: Vec<f64>,
     /// The same for all columns, for the engine that needs them after W.
     pub(crate) kept_shares: Vec<f64>,
+    /// A sum of every column.
+    pub(crate) column_sums: Vec<f64>,
 }
 
 /// Memory of one thread, allocated once.
@@ -49,6 +52,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Scratch {
     sweep: mask::Scratch,
     allocate: allocate::Scratch,
+    pub(super) scatter: scatter::Scratch,
 }
 
 impl Workspace {

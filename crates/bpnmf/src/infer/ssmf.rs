@@ -161,6 +161,7 @@ impl Engine for Ssmf {
             odds: Odds::new(vec![0.0; components]),
             variational: Some(q),
             averages: Averages { dictionary: Vec::new(), ..Averages::new(0, components, observations) },
+            scatter: None,
             iteration: 0,
         }
     }
