@@ -71,7 +71,8 @@ fn a_resumed_run_equals_the_unbroken_one_in_every_bit_for_all_engines_and_thread
             let starts = (0..=70).map(|t| 2 * t).collect();
             counts = counts.with_missing(starts, [3, 4].repeat(70)).unwrap();
         }
-        for engine in engines() {
+        // How counts scatter changes nothing about the search, which takes most of the time.
+        for engine in engines().into_iter().filter(|engine| !search || engine.noise() == Noise::Poisson) {
             let search = search.then(|| Search { coarsening: Some(0.5), ..Default::default() });
             let options = RunOptions { iterations: 14, seed: 5, stop: None, search, ..Default::default() };
             let one = Workers::serial();

@@ -11,7 +11,7 @@ use super::activations::Activations;
 use super::dictionary::Dictionary;
 use super::local::{Allocation, GROUP};
 use crate::checkpoint::bytes::{Reader, Writer, bad};
-use crate::counts::{Column, ColumnsMut, Counts, Exposures, Occupied};
+use crate::counts::{Column, ColumnsMut, Counts, Exposures};
 use crate::error::Error;
 use crate::kernel::exact::add_scaled;
 use crate::kernel::{Lanes, dispatch};
@@ -209,25 +209,6 @@ impl Scatter {
             dispersions.extend(more);
         }
         self.frozen = Some(Frozen::new(starts, rows, dispersions));
-    }
-
-    /// The same for a matrix from which rows and columns without counts had been set aside: these have no rate.
-    pub(crate) fn over_all(&self, occupied: &Occupied) -> Self {
-        let frozen = self.frozen.as_ref().map(|frozen| {
-            let mut new_number = vec![None; occupied.observations()];
-            occupied.columns().iter().enumerate().for_each(|(t, &old)| new_number[old as usize] = Some(t));
-            let (mut starts, mut rows, mut dispersions) = (vec![0], Vec::new(), Vec::new());
-            for t in new_number {
-                if let Some(t) = t {
-                    let listed = frozen.exposures.of(t).rows.iter();
-                    rows.extend(listed.map(|&f| occupied.rows()[f as usize]));
-                    dispersions.extend_from_slice(&frozen.dispersions[frozen.exposures.range(t)]);
-                }
-                starts.push(rows.len());
-            }
-            Frozen::new(starts, rows, dispersions)
-        });
-        Self { alpha: self.alpha, frozen, latent: None }
     }
 
     /// L as it was drawn last. `None` if no entry scatters: L is X.

@@ -154,7 +154,7 @@ pub struct Info {
     pub on_anywhere: usize,
     /// Sites that are on.
     pub sites_on: u64,
-    /// log p(X | W, H, S).
+    /// log p(X | W, H, S). Where counts scatter it is that of negative binomial counts, given their frozen dispersions.
     pub log_likelihood: f64,
     /// log p(X, S, W, H) with pi, the H of sites that are off and the W of components that are off summed out.
     pub log_joint: f64,
