@@ -341,7 +341,7 @@ fn draw_columns_on<V: Lanes>(
         for (entry, rate) in scratch.entries.iter().zip(&scratch.rates) {
             let concentration = rate / entry.dispersion;
             values[entry.at] = match place.allocation {
-                Allocation::Sampled => seats.tables(entry.x as u64, concentration, entry.f) as f64,
+                Allocation::Sampled => seats.tables::<V>(entry.x as u64, concentration, entry.f) as f64,
                 Allocation::Expected => expected_tables(entry.x, concentration),
             };
         }

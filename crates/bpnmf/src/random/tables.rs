@@ -1,14 +1,14 @@
 //! The number of tables in a Chinese restaurant: CRT(n, r) is the sum of independent Bernoulli(r / (r + i - 1)), i = 1 .. n.
 //! Exact but for the rounding of doubles, for any n up to 2^53.
 //!
-//! The first thousand customers are asked one by one, sixteen at a time, each by 31 random bits and, if these do not
+//! The first thousand customers are asked one by one, sixteen at a time, each by 16 random bits and, if these do not
 //! decide, by those behind them. Later customers come in groups whose probabilities lie between `low` and `low + range`:
 //! a customer for whom the uniform number is below `low` surely opens a table, and how many these are is binomial; those
 //! for whom it falls into the range are found by geometric gaps and looked at one by one. Groups are so wide that a few
 //! are in the range. That takes about sqrt(r) log(1 + n / r) groups, however large n is.
 
 use super::{Key, Site, Stream, philox};
-use crate::kernel::LANES;
+use crate::kernel::{LANES, Lanes};
 use crate::special::{digamma, ln, ln_1p};
 
 /// Customers that are asked one by one.
@@ -42,22 +42,27 @@ impl Seats {
 
     /// CRT(customers, concentration) for the entry of feature `f`. The entries of a column must come in their order.
     #[inline(always)]
-    pub(crate) fn tables(&mut self, customers: u64, concentration: f64, f: usize) -> u64 {
+    pub(crate) fn tables<V: Lanes>(&mut self, customers: u64, concentration: f64, f: usize) -> u64 {
         let mut stream = None;
         // The first customer always opens a table.
         let first = customers.min(ONE_BY_ONE);
         let mut tables = first.min(1);
         let mut seated = 1;
+        let asked = Asked::new(concentration);
         while seated < first {
-            let words = self.sixteen();
-            let [sure, possible] = ask(words, seated, first, concentration);
-            tables += u64::from(sure);
-            if sure != possible {
-                let words = *words;
-                let stream = stream.get_or_insert_with(|| self.stream(f));
-                tables += ask_again(&words, seated, first, concentration, stream);
+            let words = *self.sixteen();
+            for half in [words.map(|word| word & 0xffff), words.map(|word| word >> 16)] {
+                let [sure, open] = asked.ask::<V>(&half, seated, first);
+                tables += u64::from(sure.count_ones());
+                if open != 0 {
+                    let stream = stream.get_or_insert_with(|| self.stream(f));
+                    tables += asked.ask_again(&half, seated, open, stream);
+                }
+                seated += LANES as u64;
+                if seated >= first {
+                    break;
+                }
             }
-            seated += LANES as u64;
         }
         if customers > first {
             let mut stream = stream.unwrap_or_else(|| self.stream(f));
@@ -130,50 +135,66 @@ impl Seats {
     }
 }
 
-/// Asks sixteen customers after the first `seated`, of `customers`. How many open a table whatever the bits behind the
-/// first 31 are, and how many may.
-#[inline(always)]
-fn ask(words: &[u32; LANES], seated: u64, customers: u64, concentration: f64) -> [u32; 2] {
-    let (left, bound) = ((customers - seated) as f64, concentration * WORD);
-    let (mut sure, mut possible) = (0, 0);
-    for lane in 0..LANES {
-        let size = size(seated, lane, left, concentration);
-        let word = f64::from((words[lane] >> 1) as i32);
-        sure += u32::from((word + 1.0) * size <= bound);
-        possible += u32::from(word * size < bound);
-    }
-    [sure, possible]
-}
-
-/// 2^31.
-const WORD: f64 = 2_147_483_648.0;
-
-/// r + i - 1 for the customer in this lane; infinite behind the last one, who then opens no table.
-#[inline(always)]
-fn size(seated: u64, lane: usize, left: f64, concentration: f64) -> f64 {
-    let lane = lane as f64;
-    if lane < left { concentration + (seated as f64 + lane) } else { f64::INFINITY }
-}
-
-/// Of sixteen customers those whom the first 31 bits do not decide: how many of them open a table.
-#[cold]
-#[inline(never)]
-fn ask_again(
-    words: &[u32; LANES],
-    seated: u64,
-    customers: u64,
+/// Customers who are asked sixteen at a time, each by the first 16 bits of a uniform number u: he opens a table if
+/// u (r + i - 1) < r.
+struct Asked {
     concentration: f64,
-    stream: &mut Stream,
-) -> u64 {
-    let (left, bound) = ((customers - seated) as f64, concentration * WORD);
-    let mut tables = 0;
-    for lane in 0..LANES {
-        let (size, word) = (size(seated, lane, left, concentration), f64::from((words[lane] >> 1) as i32));
-        if word * size < bound && (word + 1.0) * size > bound {
-            tables += u64::from((word + stream.uniform()) * size < bound);
-        }
+    /// r 2^16 in single precision, less and more by a margin.
+    low: f32,
+    high: f32,
+}
+
+/// 2^16.
+const WORD: f64 = 65536.0;
+
+/// Comparisons in single precision are trusted beyond this relative error: five roundings, and as much again.
+const MARGIN: f64 = 1e-6;
+
+/// Concentrations out of this range are all the same in single precision: nothing is decided there.
+const RANGE: [f64; 2] = [1e-30, 1e30];
+
+/// The lanes.
+const INDICES: [f32; LANES] = {
+    let (mut out, mut lane) = ([0.0; LANES], 0);
+    while lane < LANES {
+        out[lane] = lane as f32;
+        lane += 1;
     }
-    tables
+    out
+};
+
+impl Asked {
+    #[inline(always)]
+    fn new(concentration: f64) -> Self {
+        let bound = concentration.clamp(RANGE[0], RANGE[1]) * WORD;
+        Self { concentration, low: (bound * (1.0 - MARGIN)) as f32, high: (bound * (1.0 + MARGIN)) as f32 }
+    }
+
+    /// Of the sixteen customers after the first `seated`, who are `customers` in all, those who open a table whatever the bits
+    /// behind the first ones are, and those whom these decide. `words` has their bits.
+    #[inline(always)]
+    fn ask<V: Lanes>(&self, words: &[u32; LANES], seated: u64, customers: u64) -> [u16; 2] {
+        let before = (self.concentration.clamp(RANGE[0], RANGE[1]) + seated as f64) as f32;
+        let (size, word) = (V::splat(before).add(V::load(&INDICES)), V::from_words(words));
+        let sure = word.add(V::splat(1.0)).mul(size).le(V::splat(self.low));
+        let possible = V::splat(self.high).gt(word.mul(size));
+        let here = (customers - seated).min(LANES as u64);
+        let here = (u32::from(u16::MAX) >> (LANES as u64 - here)) as u16;
+        [sure & here, possible & !sure & here]
+    }
+
+    /// How many of the customers `open`, whom the first bits do not decide, open a table.
+    #[cold]
+    #[inline(never)]
+    fn ask_again(&self, words: &[u32; LANES], seated: u64, open: u16, stream: &mut Stream) -> u64 {
+        let mut tables = 0;
+        for lane in (0..LANES).filter(|lane| open >> lane & 1 == 1) {
+            let size = self.concentration + (seated + lane as u64) as f64;
+            let point = f64::from(words[lane]) + stream.uniform();
+            tables += u64::from(point * size < self.concentration * WORD);
+        }
+        tables
+    }
 }
 
 /// E CRT(n, r) = r (psi(r + n) - psi(r)), for any n > 0.
