@@ -1,8 +1,9 @@
-//! `cargo bench`: the mask sweep and the iterations built on it, next to one matrix product of the same size.
+//! `cargo bench`: the mask sweep and the iterations built on it, next to one matrix product of the same size; and what it
+//! costs that counts scatter.
 //! `./run bench` has the rivals in other languages.
 
 use bpnmf::bench::MaskSweep;
-use bpnmf::{Batch, Engine, Gibbs, Init, Key, Prior, Recipe, Simd, Ssmf, Workers};
+use bpnmf::{Batch, Counts, Engine, Gibbs, Init, Key, Noise, Prior, Recipe, Simd, Ssmf, Workers};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
 
@@ -56,6 +57,43 @@ fn benches(criterion: &mut Criterion) {
                 |mut state| engine.step(&mut state, &batch, &prior, key, &workers),
                 BatchSize::PerIteration,
             );
+        });
+    }
+    group.finish();
+    scattered(criterion);
+}
+
+/// Negative binomial counts with alpha = 50 and a mean near 300, and the state of an engine after 60 iterations on them.
+fn scattered(criterion: &mut Criterion) {
+    const FEATURES: usize = 96;
+    const OBSERVATIONS: usize = 540;
+    const COMPONENTS: usize = 25;
+    let mut stream = bpnmf::bench::stream(1);
+    let w: Vec<f64> = (0..FEATURES * COMPONENTS).map(|_| stream.gamma(0.3)).collect();
+    let mut values = Vec::new();
+    for _ in 0..OBSERVATIONS {
+        let on = |uniform: f64, gamma: f64| if uniform < 0.25 { gamma } else { 0.0 };
+        let h: Vec<f64> = (0..COMPONENTS).map(|_| on(stream.uniform(), stream.gamma(1.0))).collect();
+        for f in 0..FEATURES {
+            let rate: f64 = (0..COMPONENTS).map(|k| w[f * COMPONENTS + k] * h[k]).sum();
+            let scatter = stream.gamma(50.0) / 50.0;
+            values.push(stream.poisson(150.0 * rate * scatter));
+        }
+    }
+    let counts = Counts::from_dense(FEATURES, OBSERVATIONS, values).expect("valid counts");
+    let prior = Prior { a: 0.3, b: 1.0, c: 1.0, d: 1.0, components: 29, ..Prior::default() };
+    let prior = prior.check().expect("a valid prior");
+    let (key, workers, batch) = (Key::new(1), Workers::serial(), Batch::all(&counts));
+    let mut group = criterion.benchmark_group("96 x 540, K = 29");
+    group.sample_size(20);
+    for (name, noise) in [("Poisson", Noise::Poisson), ("alpha = 50", Noise::Scattered { alpha: 50.0 })] {
+        let engine = Gibbs { init: Init::Scaled, burn_in: 40, noise, ..Gibbs::default() };
+        let mut state = engine.init(&counts, &prior, key);
+        for _ in 0..60 {
+            engine.step(&mut state, &batch, &prior, key, &workers).expect("a valid step");
+        }
+        group.bench_function(format!("gibbs iteration, {name}"), |bencher| {
+            bencher.iter(|| engine.step(&mut state, &batch, &prior, key, &workers));
         });
     }
     group.finish();

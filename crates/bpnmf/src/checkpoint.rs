@@ -8,8 +8,10 @@ use crate::error::Error;
 use crate::infer::activations::Activations;
 use crate::infer::dictionary::Dictionary;
 use crate::infer::mask::Odds;
+use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Variational};
 use crate::infer::{Engine, State, Tiers};
+use crate::noise::Noise;
 use crate::run::{RunOptions, StopReason, TraceRow};
 use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
 use bytes::{Reader, Writer};
@@ -46,8 +48,8 @@ impl Standing<'_> {
         self.ended
     }
 
-    /// Writes all that [`crate::run_from`] needs: at most about 28 K T + 24 K F + 200 n bytes for K slots, T columns, F
-    /// features and n iterations; in a search 32 K T + 16 K F. It reads what is there and needs no memory of its own.
+    /// Writes all that [`crate::run_from`] needs: at most about 28 K T + 24 K F + 200 n + 12 s bytes for K slots, T columns, F
+    /// features, n iterations and s entries that scatter or are missing beside others that scatter; in a search 32 K T + 16 K F. It reads what is there and needs no memory of its own.
     pub fn write(&self, out: &mut dyn io::Write) -> io::Result<()> {
         let mut out = Writer::new(out);
         out.text(self.engine)?;
@@ -144,6 +146,17 @@ impl Checkpoint {
                 shape.1,
                 counts.features(),
                 counts.observations()
+            ));
+        }
+        if state.noise() != engine.noise() {
+            let said = |noise: Noise| match noise.alpha() {
+                Some(alpha) => format!("alpha = {alpha}"),
+                None => "Poisson noise".to_owned(),
+            };
+            return bad(format!(
+                "it is of counts with {}, not with {}",
+                said(state.noise()),
+                said(engine.noise())
             ));
         }
         if trace.is_empty() || trace.len() > options.iterations {
@@ -254,7 +267,7 @@ fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
 }
 
 fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
-    let State { dictionary, activations, odds, variational, averages, iteration } = state;
+    let State { dictionary, activations, odds, variational, averages, scatter, iteration } = state;
     let components = dictionary.components();
     out.length(dictionary.features())?;
     out.length(components)?;
@@ -285,7 +298,9 @@ fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
     out.sparse(masked)?;
     out.sparse(inclusion)?;
     out.f64s(pi)?;
-    out.f64(*log_likelihood)
+    out.f64(*log_likelihood)?;
+    out.some(scatter.is_some())?;
+    scatter.as_ref().map_or(Ok(()), |scatter| scatter.write(out))
 }
 
 fn read_state(from: &mut Reader<'_>) -> Result<State, Error> {
@@ -337,7 +352,8 @@ fn read_state(from: &mut Reader<'_>) -> Result<State, Error> {
         log_likelihood: from.f64()?,
     };
     let iteration = u32::try_from(iteration).map_err(|_| bytes::bad("too many iterations"))?;
-    Ok(State { dictionary, activations, odds, variational, averages, iteration })
+    let scatter = from.some()?.then(|| Scatter::read(from, features, observations)).transpose()?;
+    Ok(State { dictionary, activations, odds, variational, averages, scatter, iteration })
 }
 
 #[cfg(test)]

@@ -5,8 +5,9 @@
 //! a truncated beta process on the binary mask S, so that the data choose how many components are used.
 //!
 //! [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again and again; out comes a
-//! [`Posterior`]. Engines: [`Gibbs`] (exact) and [`Ssmf`] (Algorithm 1 of the paper). [`run_chains`] makes several runs
-//! and [`Chains`] says how many components they find together, and how sure that is.
+//! [`Posterior`]. Engines: [`Gibbs`] (exact; for counts that scatter more than Poisson counts see [`Noise`]) and [`Ssmf`]
+//! (Algorithm 1 of the paper). [`run_chains`] makes several runs and [`Chains`] says how many components they find together,
+//! and how sure that is.
 //!
 //! The same seed gives the same bits, whatever the threads, the instructions and the block size.
 
@@ -20,6 +21,7 @@ mod error;
 mod infer;
 mod kernel;
 mod meanfield;
+mod noise;
 #[cfg(test)]
 mod numbers_tests;
 mod plan;
@@ -42,6 +44,7 @@ pub use error::Error;
 pub use infer::{Basis, Batch, Engine, Gibbs, Info, Init, ProjectOptions, Projection, Ssmf, State, Tiers};
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
+pub use noise::Noise;
 pub use plan::{EngineKind, Plan, Preset, Settings};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};

@@ -82,9 +82,18 @@ fn check(about: &str, fit: &Fit) {
 #[test]
 fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
     let cases = std::env::var("BPNMF_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
-    let engines: [(&str, Box<dyn Engine>); 4] = [
+    let noise = Noise::Scattered { alpha: 3.0 };
+    let engines: [(&str, Box<dyn Engine>); 6] = [
         ("gibbs", Box::new(Gibbs { burn_in: 3, ..Default::default() })),
-        ("gibbs-expected", Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled })),
+        (
+            "gibbs-expected",
+            Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled, ..Default::default() }),
+        ),
+        ("gibbs, scattered", Box::new(Gibbs { burn_in: 3, noise, ..Default::default() })),
+        (
+            "gibbs-expected, scattered",
+            Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled, noise }),
+        ),
         ("ssmf", Box::new(Ssmf::default())),
         ("ssmf, pruned", Box::new(Ssmf { prune: Some(0.05), prune_from: 2, ..Default::default() })),
     ];

@@ -217,6 +217,6 @@ impl Plan {
             return Err(Error::BadBurnIn { burn_in, iterations });
         }
         let expected = kind == EngineKind::GibbsExpected;
-        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init }))
+        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init, ..Gibbs::default() }))
     }
 }

@@ -15,6 +15,7 @@ use crate::counts::Occupied;
 use crate::infer::State;
 use crate::infer::activations::Activations;
 use crate::infer::dictionary::{Dictionary, stored};
+use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Variational};
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
@@ -141,6 +142,8 @@ pub(crate) fn state(state: &State, occupied: &Occupied, prior: &CheckedPrior) ->
         odds: state.odds.clone(),
         variational,
         averages,
+        // The dispersions are those of the rows and columns that were kept: a step would set them anew.
+        scatter: Scatter::new(state.noise()),
         iteration: state.iteration,
     }
 }

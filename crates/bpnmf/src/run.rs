@@ -49,7 +49,7 @@ pub struct TraceRow {
     pub on_anywhere: usize,
     /// Sites that are on.
     pub sites_on: u64,
-    /// log p(X | W, H, S).
+    /// log p(X | W, H, S), see [`crate::Info::log_likelihood`].
     pub log_likelihood: f64,
     /// log p(X, S, W, H), see [`crate::Info::log_joint`].
     pub log_joint: f64,

@@ -9,7 +9,7 @@ pub(crate) struct SuffStats {
     pub(crate) allocated: Vec<f64>,
     /// sum over t of H_kt S_kt.
     pub(crate) activation: Vec<f64>,
-    /// sum over the t where f is missing of H_kt S_kt at `k * F + f`; empty if nothing is missing.
+    /// sum over t of H_kt S_kt times the exposure that (f, t) has lost, at `k * F + f`; empty if no entry has lost any.
     unseen: Vec<f64>,
     /// sum over t of S_kt.
     pub(crate) usage: Vec<f64>,
@@ -21,9 +21,9 @@ pub(crate) struct SuffStats {
 
 impl SuffStats {
     /// All zero, for F x K.
-    pub(crate) fn clear(&mut self, features: usize, components: usize, missing: bool) {
+    pub(crate) fn clear(&mut self, features: usize, components: usize, unexposed: bool) {
         self.unseen.clear();
-        self.unseen.resize(if missing { features * components } else { 0 }, 0.0);
+        self.unseen.resize(if unexposed { features * components } else { 0 }, 0.0);
         self.allocated.clear();
         self.allocated.resize(features * components, 0.0);
         self.activation.clear();
@@ -39,7 +39,7 @@ impl SuffStats {
         &mut self.unseen
     }
 
-    /// sum over the t where f was observed of H_kt S_kt, for the feature and component at `k * F + f`.
+    /// sum over t of H_kt S_kt times the exposure of (f, t), for the feature and component at `k * F + f`.
     #[inline(always)]
     pub(crate) fn observed_activation(&self, k: usize, at: usize) -> f64 {
         self.activation[k] - self.unseen.get(at).map_or(0.0, |unseen| unseen.min(self.activation[k]))

@@ -64,6 +64,10 @@ impl<'a> Writer<'a> {
         self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
     }
 
+    pub(crate) fn u32s(&mut self, values: &[u32]) -> io::Result<()> {
+        self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
+    }
+
     pub(crate) fn u16s(&mut self, values: &[u16]) -> io::Result<()> {
         self.all(values, |buffer, value| buffer.extend(value.to_le_bytes()))
     }
@@ -173,6 +177,11 @@ impl<'a> Reader<'a> {
     pub(crate) fn f64s(&mut self, length: usize) -> Result<Vec<f64>, Error> {
         let bytes = self.take(self.room(length, 1, 8)? * 8)?;
         Ok(bytes.chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().expect("eight"))).collect())
+    }
+
+    pub(crate) fn u32s(&mut self, length: usize) -> Result<Vec<u32>, Error> {
+        let bytes = self.take(self.room(length, 1, 4)? * 4)?;
+        Ok(bytes.chunks_exact(4).map(|b| u32::from_le_bytes(b.try_into().expect("four"))).collect())
     }
 
     pub(crate) fn f32s(&mut self, length: usize) -> Result<Vec<f32>, Error> {

@@ -1,6 +1,8 @@
 //! Counts: a validated non-negative matrix, features x observations. Knows nothing of files or models.
 
 mod compressed;
+mod exposures;
+mod latent;
 mod occupied;
 
 use crate::error::Error;
@@ -8,6 +10,8 @@ use crate::kernel::{LANES, Tile, flat_mut};
 use crate::random::{Key, Site};
 use crate::special::ln_gamma;
 use compressed::{Missing, SparseParts, check_compressed, turned};
+pub(crate) use exposures::{Exposures, Unexposed};
+pub(crate) use latent::ColumnsMut;
 pub(crate) use occupied::Occupied;
 use occupied::OccupiedOnce;
 use std::sync::Arc;
@@ -35,7 +39,7 @@ pub struct Counts {
     /// go through.
     single: Vec<Tile>,
     /// `None` if every entry was observed.
-    missing: Option<Missing>,
+    exposures: Option<Arc<Exposures>>,
     column_totals: Vec<f64>,
     nonzeros: usize,
     ln_factorials: f64,
@@ -140,7 +144,7 @@ impl Counts {
     pub fn with_missing(self, starts: Vec<usize>, rows: Vec<u32>) -> Result<Self, Error> {
         check_compressed(self.features, self.observations, &starts, &rows, rows.len())?;
         if rows.is_empty() {
-            return Ok(Self { missing: None, occupied: OccupiedOnce::default(), ..self });
+            return Ok(Self { exposures: None, occupied: OccupiedOnce::default(), ..self });
         }
         let Self { features, observations, mut storage, .. } = self;
         let missing = Missing { starts, rows };
@@ -208,7 +212,7 @@ impl Counts {
             observations,
             storage,
             single,
-            missing,
+            exposures: missing.map(|places| Arc::new(Exposures::without(places))),
             column_totals: Vec::new(),
             nonzeros: 0,
             ln_factorials: 0.0,
@@ -296,17 +300,26 @@ impl Counts {
     /// The features that were not observed in column `t`, increasing.
     #[inline(always)]
     pub fn missing(&self, t: usize) -> &[u32] {
-        self.missing.as_ref().map_or(&[], |missing| missing.of(t))
+        self.unexposed(t).rows
+    }
+
+    /// The features of column `t` whose exposure is below one: those that were not observed.
+    #[inline(always)]
+    pub(crate) fn unexposed(&self, t: usize) -> Unexposed<'_> {
+        match &self.exposures {
+            Some(exposures) => exposures.of(t),
+            None => Unexposed { rows: &[], lost: &[] },
+        }
     }
 
     /// Whether any entry is missing.
     pub fn has_missing(&self) -> bool {
-        self.missing.is_some()
+        self.exposures.is_some()
     }
 
     /// How many entries are missing.
     pub fn missing_entries(&self) -> usize {
-        self.missing.as_ref().map_or(0, |missing| missing.rows.len())
+        self.exposures.as_ref().map_or(0, |exposures| exposures.len())
     }
 
     /// How many entries were observed.
@@ -316,7 +329,7 @@ impl Counts {
 
     /// These counts with the entries missing that are missing in `other`, which has the same shape.
     pub(crate) fn missing_like(self, other: &Self) -> Self {
-        Self { missing: other.missing.clone(), occupied: OccupiedOnce::default(), ..self }
+        Self { exposures: other.exposures.clone(), occupied: OccupiedOnce::default(), ..self }
     }
 
     /// Column `t` times a positive `scale` as a matrix of its own, held the same way.
@@ -391,8 +404,8 @@ impl Counts {
                 Storage::Sparse { starts, rows: Arc::new(new_rows), values: Arc::new(new_values) }
             }
         };
-        let missing = self.missing.as_ref().map(|missing| {
-            let (starts, rows) = turned(observations, self.observations, |t| missing.of(t));
+        let missing = self.exposures.as_ref().map(|exposures| {
+            let (starts, rows) = turned(observations, self.observations, |t| exposures.of(t).rows);
             Missing { starts, rows }
         });
         Self::summarised(features, observations, storage, missing)
@@ -424,7 +437,8 @@ impl Counts {
         let dense = !self.is_sparse();
         let made = |parts: SparseParts, dense: bool| {
             let storage = parts.into_storage(self.features, self.observations, dense);
-            Self::summarised(self.features, self.observations, storage, self.missing.clone())
+            let missing = self.exposures.as_ref().map(|exposures| exposures.places().clone());
+            Self::summarised(self.features, self.observations, storage, missing)
         };
         Ok((made(kept, dense), made(held, false)))
     }

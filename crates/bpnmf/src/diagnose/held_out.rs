@@ -38,9 +38,9 @@ impl HeldOut {
         let mut score = -self.counts.ln_factorials();
         for t in 0..self.counts.observations() {
             let column = activations.column(t);
-            let missing = self.counts.missing(t);
+            let unexposed = self.counts.unexposed(t);
             let expected: f64 =
-                column.iter().map(|(k, h)| f64::from(h) * dictionary.observed_sum(k, missing)).sum();
+                column.iter().map(|(k, h)| f64::from(h) * dictionary.observed_sum(k, unexposed)).sum();
             score -= ratio * expected;
             for (f, x) in self.counts.column(t).positive() {
                 let rate: f64 =

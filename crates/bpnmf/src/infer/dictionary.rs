@@ -1,5 +1,6 @@
 //! W, laid out for its two readers: a component after the other, and in tiles of sixteen components.
 
+use crate::counts::Unexposed;
 use crate::kernel::{LANES, Tile, flat, flat_mut};
 
 /// The smallest value an entry of W or H may have: small-shape gamma draws underflow, and a rate of exactly
@@ -132,26 +133,33 @@ impl Dictionary {
         self.sums[k]
     }
 
-    /// The sum over f of W_fk without the features `missing`.
+    /// The sum over f of W_fk times the exposure of f.
     #[inline(always)]
-    pub(crate) fn observed_sum(&self, k: usize, missing: &[u32]) -> f64 {
-        if missing.is_empty() {
+    pub(crate) fn observed_sum(&self, k: usize, unexposed: Unexposed<'_>) -> f64 {
+        if unexposed.is_empty() {
             return self.sums[k];
         }
-        (self.sums[k] - self.missing_sum(k, missing)).max(0.0)
+        (self.sums[k] - self.lost_sum(k, unexposed)).max(0.0)
     }
 
-    /// The sum over the features `missing` of W_fk.
-    pub(crate) fn missing_sum(&self, k: usize, missing: &[u32]) -> f64 {
+    /// The sum over f of W_fk times the exposure that f has lost.
+    pub(crate) fn lost_sum(&self, k: usize, unexposed: Unexposed<'_>) -> f64 {
         let row = self.row(k);
-        missing.iter().fold(0.0, |sum, &f| sum + f64::from(row[f as usize]))
+        unexposed.iter().fold(0.0, |sum, (f, lost)| sum + f64::from(row[f]) * lost)
     }
 
     /// [`Self::observed_sum`] of the components of a tile, and one over it.
-    pub(crate) fn observed_sum_tiles(&self, tile: usize, missing: &[u32]) -> [Tile; 2] {
+    #[inline(always)]
+    pub(crate) fn observed_sum_tiles(&self, tile: usize, unexposed: Unexposed<'_>) -> [Tile; 2] {
+        let (w, mut lost_sums) = (self.tile(tile), [0.0; LANES]);
+        for (f, lost) in unexposed.iter() {
+            for lane in 0..LANES {
+                lost_sums[lane] += f64::from(w[f].0[lane]) * lost;
+            }
+        }
         let (mut sums, mut inverses) = (Tile::ZERO, Tile::ZERO);
         for k in tile * LANES..self.components.min((tile + 1) * LANES) {
-            let sum = self.observed_sum(k, missing);
+            let sum = (self.sums[k] - lost_sums[k % LANES]).max(0.0);
             sums.0[k % LANES] = sum as f32;
             // What is left of a difference may be nothing, and 0 times infinity is no number.
             inverses.0[k % LANES] = (1.0 / sum).min(f64::from(f32::MAX)) as f32;

@@ -5,20 +5,27 @@ use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
+use super::scatter::{self, Scatter};
 use super::state::{Averages, Slots, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::{Simd, flat_mut};
+use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
+use crate::search::Found;
 use crate::workers::Workers;
 
 /// The Gibbs sampler.
 ///
 /// One step: S with Z summed out, in the fixed order of the components; Z given the new S; W; H given the new W; pi.
 /// H where S is off is a fresh draw from its prior, made only if the sweep needs it.
+///
+/// Counts that scatter more than Poisson counts ([`Noise::Scattered`]) are replaced by latent Poisson counts L, which are
+/// drawn at the beginning of every step, given the rates as they stand. The dispersion of every entry follows the rates
+/// during the burn-in and is frozen after it; given these dispersions the sampler is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gibbs {
     /// Use E[Z] in place of a draw of Z. That is Algorithm 2 as printed; it is **not** a valid Gibbs sampler: the
@@ -28,11 +35,16 @@ pub struct Gibbs {
     pub burn_in: u32,
     /// Where the chain starts.
     pub init: Init,
+    /// How counts scatter about their rates.
+    pub noise: Noise,
 }
+
+/// Steps of the burn-in between two looks at the rates, by which the dispersions are set.
+const FREEZE_EVERY: u32 = 5;
 
 impl Default for Gibbs {
     fn default() -> Self {
-        Self { expected: false, burn_in: 200, init: Init::Random }
+        Self { expected: false, burn_in: 200, init: Init::Random, noise: Noise::Poisson }
     }
 }
 
@@ -56,13 +68,117 @@ impl Proposal for FromPrior {
     }
 }
 
+impl Gibbs {
+    fn allocation(&self) -> Allocation {
+        if self.expected { Allocation::Expected } else { Allocation::Sampled }
+    }
+
+    /// One iteration given the Poisson counts `counts`: those of `data`, or those behind them if they scatter.
+    pub(super) fn step_given(
+        &self,
+        counts: &Counts,
+        scatter: Option<&Scatter>,
+        state: &mut State,
+        data: &Counts,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+    ) -> Info {
+        let iteration = state.iteration;
+        let components = state.dictionary.components();
+        let State { dictionary, activations, odds, averages, .. } = state;
+        let proposal = FromPrior { key, iteration, shape: prior.c(), rate: prior.d() };
+        let allocation = self.allocation();
+        let local = LocalStep {
+            sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
+            sweeps: 1,
+            allocation,
+            iteration,
+        };
+        let features = counts.features();
+        let workspace = &mut *workers.workspace();
+        workspace.start(counts, dictionary);
+        let mut shares = core::mem::take(&mut workspace.kept_shares);
+        shares.clear();
+        for columns in blocks(counts, 0..counts.observations(), workers) {
+            local.run(columns, activations, workers, workspace);
+            shares.extend_from_slice(&workspace.shares);
+        }
+        workspace.finish(allocation, dictionary);
+        let scatter = scatter.filter(|scatter| scatter.latent().is_some());
+        if let Some(scatter) = scatter {
+            let sums = &mut workspace.column_sums;
+            workspace.stats.log_likelihood +=
+                scatter.correction(data, dictionary, activations, sums, workers);
+        }
+        let stats = &workspace.stats;
+        let mut info = report(data, prior, dictionary, stats, workspace.tiers, 1.0, workers.simd);
+        if scatter.is_some() {
+            info.activation = scatter::expected(data, dictionary, activations);
+        }
+
+        workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
+            let rate = |f: usize| prior.b() + stats.observed_activation(k, k * features + f);
+            let allocated = &stats.allocated[k * features..];
+            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
+            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], rate);
+        });
+        dictionary.settle();
+
+        let tiles = activations.tiles();
+        let (on, values) = activations.columns_mut(0, counts.observations());
+        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+        workers.for_each(groups, |(group, (on, values)), _| {
+            let i = (group * GROUP) as u32;
+            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
+            let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
+            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.unexposed(t));
+            draw_sites(place, tiles, on, values, shape, rate);
+        });
+        workspace.kept_shares = shares;
+
+        let observations = counts.observations() as f64;
+        let usage = &workspace.stats.usage;
+        odds.fill(|k| {
+            key.stream(Site::Inclusion, iteration, 0, k as u32)
+                .logit_beta(prior.pi_on() + usage[k], prior.pi_off() + observations - usage[k])
+        });
+
+        state.iteration += 1;
+        // Until the burn-in is over the average is the last state itself.
+        averages.draws = if iteration <= self.burn_in { 1 } else { averages.draws + 1 };
+        let rate = 1.0 / f64::from(averages.draws);
+        let all = 0..counts.observations();
+        averages.blend_columns(workers.simd, activations, all, rate, |_, _, h| f64::from(h));
+        for k in 0..components {
+            let means = &mut averages.dictionary[k * features..][..features];
+            for (mean, &w) in means.iter_mut().zip(dictionary.row(k)) {
+                *mean += (rate * f64::from(w - *mean)) as f32;
+            }
+            let pi = 1.0 / (1.0 + (-odds.logit()[k]).exp());
+            averages.pi[k] += rate * (pi - averages.pi[k]);
+        }
+        averages.log_likelihood += rate * (info.log_likelihood - averages.log_likelihood);
+        info
+    }
+}
+
 impl Engine for Gibbs {
     fn name(&self) -> &'static str {
         if self.expected { "gibbs-expected" } else { "gibbs" }
     }
 
     fn check(&self, counts: &Counts) -> Result<(), Error> {
+        self.noise.check()?;
         if self.expected { Ok(()) } else { counts.require_whole("gibbs") }
+    }
+
+    fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    fn start(&self, found: &Found) -> State {
+        State { scatter: Scatter::new(self.noise), ..found.state() }
     }
 
     /// A chain that has just burnt in has not been averaged over: run on for as long again.
@@ -118,6 +234,7 @@ impl Engine for Gibbs {
             odds,
             variational: None,
             averages: Averages::new(features, components, observations),
+            scatter: Scatter::new(self.noise),
             iteration: 0,
         }
     }
@@ -139,71 +256,19 @@ impl Engine for Gibbs {
             });
         }
         let iteration = state.iteration;
-        let components = state.dictionary.components();
-        let State { dictionary, activations, odds, averages, .. } = state;
-        let proposal = FromPrior { key, iteration, shape: prior.c(), rate: prior.d() };
-        let allocation = if self.expected { Allocation::Expected } else { Allocation::Sampled };
-        let local = LocalStep {
-            sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
-            sweeps: 1,
-            allocation,
-            iteration,
+        let Some(mut scatter) = state.scatter.take() else {
+            return Ok(self.step_given(counts, None, state, counts, prior, key, workers));
         };
-        let features = counts.features();
-        let workspace = &mut *workers.workspace();
-        workspace.start(counts, dictionary);
-        let mut shares = core::mem::take(&mut workspace.kept_shares);
-        shares.clear();
-        for columns in blocks(counts, batch.columns.clone(), workers) {
-            local.run(columns, activations, workers, workspace);
-            shares.extend_from_slice(&workspace.shares);
+        let (dictionary, activations) = (&state.dictionary, &state.activations);
+        let burning_in = iteration < self.burn_in && iteration.is_multiple_of(FREEZE_EVERY);
+        if burning_in || !scatter.is_frozen() {
+            scatter.freeze(counts, dictionary, activations, workers);
         }
-        workspace.finish(allocation, dictionary);
-        let stats = &workspace.stats;
-        let info = report(counts, prior, dictionary, stats, workspace.tiers, 1.0, workers.simd);
-
-        workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
-            let rate = |f: usize| prior.b() + stats.observed_activation(k, k * features + f);
-            let allocated = &stats.allocated[k * features..];
-            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
-            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], rate);
-        });
-        dictionary.settle();
-
-        let tiles = activations.tiles();
-        let (on, values) = activations.columns_mut(0, counts.observations());
-        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
-        workers.for_each(groups, |(group, (on, values)), _| {
-            let i = (group * GROUP) as u32;
-            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
-            let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
-            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.missing(t));
-            draw_sites(place, tiles, on, values, shape, rate);
-        });
-        workspace.kept_shares = shares;
-
-        let observations = counts.observations() as f64;
-        let usage = &workspace.stats.usage;
-        odds.fill(|k| {
-            key.stream(Site::Inclusion, iteration, 0, k as u32)
-                .logit_beta(prior.pi_on() + usage[k], prior.pi_off() + observations - usage[k])
-        });
-
-        state.iteration += 1;
-        // Until the burn-in is over the average is the last state itself.
-        averages.draws = if iteration <= self.burn_in { 1 } else { averages.draws + 1 };
-        let rate = 1.0 / f64::from(averages.draws);
-        let all = 0..counts.observations();
-        averages.blend_columns(workers.simd, activations, all, rate, |_, _, h| f64::from(h));
-        for k in 0..components {
-            let means = &mut averages.dictionary[k * features..][..features];
-            for (mean, &w) in means.iter_mut().zip(dictionary.row(k)) {
-                *mean += (rate * f64::from(w - *mean)) as f32;
-            }
-            let pi = 1.0 / (1.0 + (-odds.logit()[k]).exp());
-            averages.pi[k] += rate * (pi - averages.pi[k]);
-        }
-        averages.log_likelihood += rate * (info.log_likelihood - averages.log_likelihood);
+        let place = scatter::Place { key, iteration, allocation: self.allocation() };
+        scatter.redraw(counts, dictionary, activations, place, workers);
+        let latent = scatter.latent().unwrap_or(counts);
+        let info = self.step_given(latent, Some(&scatter), state, counts, prior, key, workers);
+        state.scatter = Some(scatter);
         Ok(info)
     }
 

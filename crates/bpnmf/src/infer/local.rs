@@ -8,6 +8,7 @@ pub(crate) use super::allocate::Allocation;
 use super::allocate::{self, Allocated, TOGETHER, Task, add_up, add_up_drawn, share};
 use super::dictionary::Dictionary;
 use super::mask::{self, MOST_COLUMNS, Proposal, Sweep, Tiers, compact, sweep};
+use super::scatter;
 use crate::counts::Counts;
 use crate::kernel::doubles::{Line, flat_lines};
 use crate::kernel::{LANES, Tile};
@@ -42,6 +43,8 @@ pub(crate) struct Workspace {
     pub(crate) shares: Vec<f64>,
     /// The same for all columns, for the engine that needs them after W.
     pub(crate) kept_shares: Vec<f64>,
+    /// A sum of every column.
+    pub(crate) column_sums: Vec<f64>,
 }
 
 /// Memory of one thread, allocated once.
@@ -49,6 +52,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Scratch {
     sweep: mask::Scratch,
     allocate: allocate::Scratch,
+    pub(super) scatter: scatter::Scratch,
 }
 
 impl Workspace {
@@ -146,7 +150,7 @@ impl<P: Proposal> LocalStep<'_, P> {
                 for (column, t) in done.iter().zip(from..to) {
                     for &(k, h) in column.parts.iter().filter(|(k, _)| mine.contains(k)) {
                         let row = &mut rows[(k - mine.start) * features..][..features];
-                        counts.missing(t).iter().for_each(|&f| row[f as usize] += f64::from(h));
+                        counts.unexposed(t).iter().for_each(|(f, lost)| row[f] += f64::from(h) * lost);
                     }
                 }
             });

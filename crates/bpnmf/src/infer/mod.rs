@@ -13,12 +13,14 @@ pub(crate) mod mask;
 #[cfg(test)]
 mod mask_tests;
 pub(crate) mod project;
+pub(crate) mod scatter;
 pub(crate) mod ssmf;
 pub(crate) mod state;
 pub(crate) mod work;
 
 use crate::counts::Counts;
 use crate::error::Error;
+use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::random::Key;
 use crate::search::Found;
@@ -93,6 +95,11 @@ pub trait Engine: Sync {
         key: Key,
         workers: &Workers,
     ) -> Result<Info, Error>;
+
+    /// The noise of the counts as it sees them.
+    fn noise(&self) -> Noise {
+        Noise::Poisson
+    }
 
     /// The state a run starts from when a search went before it.
     fn start(&self, found: &Found) -> State {

@@ -296,7 +296,7 @@ impl Basis {
 
     /// The sums of the components over the features that were observed in column `t`.
     fn observed_sums(&self, counts: &Counts, t: usize) -> Vec<f64> {
-        (0..self.components).map(|k| self.dictionary.observed_sum(k, counts.missing(t))).collect()
+        (0..self.components).map(|k| self.dictionary.observed_sum(k, counts.unexposed(t))).collect()
     }
 
     /// log p(x_t | W h), with log x!, in the units of the data; of the entries that were observed.

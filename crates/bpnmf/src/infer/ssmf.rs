@@ -161,6 +161,7 @@ impl Engine for Ssmf {
             odds: Odds::new(vec![0.0; components]),
             variational: Some(q),
             averages: Averages { dictionary: Vec::new(), ..Averages::new(0, components, observations) },
+            scatter: None,
             iteration: 0,
         }
     }
@@ -228,10 +229,10 @@ impl Engine for Ssmf {
                 fade(workers.simd, inclusion, keep as f32);
                 let first = group * GROUP;
                 for (c, parts) in workspace.parts().skip(first).take(nu.len() / components).enumerate() {
-                    let missing = counts.missing(columns.start + first + c);
+                    let unexposed = counts.unexposed(columns.start + first + c);
                     for &(k, _) in parts {
                         let at = c * components + k;
-                        let (share, sum) = (shares[at], dictionary.observed_sum(k, missing));
+                        let (share, sum) = (shares[at], dictionary.observed_sum(k, unexposed));
                         nu[at] += eta * share;
                         rho[at] += eta * sum;
                         masked[at] += (eta * ((prior.c() + share) / (prior.d() + sum))) as f32;

@@ -3,9 +3,11 @@
 use super::activations::Activations;
 use super::dictionary::Dictionary;
 use super::mask::{Odds, Tiers};
+use super::scatter::Scatter;
 use crate::counts::Counts;
 use crate::kernel::exact::sum_ln;
 use crate::kernel::{Lanes, Simd, dispatch};
+use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::special::{ln, ln_beta, ln_gamma};
 use crate::stats::SuffStats;
@@ -19,6 +21,8 @@ pub struct State {
     pub(crate) odds: Odds,
     pub(crate) variational: Option<Variational>,
     pub(crate) averages: Averages,
+    /// How counts scatter if they do so more than Poisson counts.
+    pub(crate) scatter: Option<Scatter>,
     /// Steps taken.
     pub(crate) iteration: u32,
 }
@@ -50,6 +54,13 @@ pub(crate) struct Averages {
     pub(crate) inclusion: Vec<f32>,
     pub(crate) pi: Vec<f64>,
     pub(crate) log_likelihood: f64,
+}
+
+impl State {
+    /// The noise of the counts it is a state of.
+    pub fn noise(&self) -> Noise {
+        self.scatter.as_ref().map_or(Noise::Poisson, Scatter::noise)
+    }
 }
 
 impl Averages {
@@ -143,7 +154,7 @@ pub struct Info {
     pub on_anywhere: usize,
     /// Sites that are on.
     pub sites_on: u64,
-    /// log p(X | W, H, S).
+    /// log p(X | W, H, S). Where counts scatter it is that of negative binomial counts, given their frozen dispersions.
     pub log_likelihood: f64,
     /// log p(X, S, W, H) with pi, the H of sites that are off and the W of components that are off summed out.
     pub log_joint: f64,

@@ -60,7 +60,7 @@ pub(crate) struct Work {
     pub(crate) error: f32,
     /// The same for a sum of logarithms of 1 + w h `inverse`, in a column where the component is off and where it is on.
     pub(crate) log_errors: [f32; 2],
-    /// The sums of W over the observed features for the tile at hand, and 1 over them; only if features are missing.
+    /// The sums of W times exposure for the tile at hand, and 1 over them; only if some exposure is below one.
     pub(crate) observed: Option<[Tile; 2]>,
     /// Set when a rate is out of range: nothing here means anything.
     pub(crate) wild: bool,

@@ -7,6 +7,7 @@ pub(crate) mod binomial;
 mod draw;
 pub(crate) mod gamma;
 pub(crate) mod philox;
+pub(crate) mod tables;
 
 pub use draw::Stream;
 
@@ -28,6 +29,10 @@ pub(crate) enum Site {
     Allocation = 5,
     /// The counts of a column that are given out one by one, the first 16 bits of each.
     Unit = 11,
+    /// The table counts of a column, the first 16 bits for each customer that is asked by itself.
+    Table = 12,
+    /// The bits behind them, and the customers that are asked in groups.
+    TableTail = 13,
     /// pi_k.
     Inclusion = 6,
     /// A starting state.

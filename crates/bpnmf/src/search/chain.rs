@@ -58,6 +58,7 @@ pub(super) fn state_of(model: &Model) -> State {
         activations,
         variational: None,
         averages: Averages::new(features, components, observations),
+        scatter: None,
         iteration: 0,
     }
 }
@@ -101,7 +102,8 @@ pub(super) fn settle(
 ) {
     let mut state = state_of(model);
     let whole = counts.first_fraction().is_none();
-    let gibbs = Gibbs { expected: !whole || view.total > MANY_COUNTS, burn_in: u32::MAX, init: Init::Scaled };
+    let expected = !whole || view.total > MANY_COUNTS;
+    let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, ..Gibbs::default() };
     let sweeps = (BUDGET / view.total).clamp(LEAST_SWEEPS, MOST_SWEEPS) as usize;
     let batch = Batch::all(counts);
     let mut prior = model.prior;

@@ -96,10 +96,10 @@ pub(crate) fn share(
     }
     for (c, column) in out.iter_mut().enumerate() {
         column.ln_activation = ln_activation(&column.parts);
-        // What is expected where nothing was observed says nothing.
-        let missing = task.counts.missing(first + c);
-        if !missing.is_empty() {
-            let unseen = |&(k, h): &(usize, f32)| f64::from(h) * task.dictionary.missing_sum(k, missing);
+        // What is expected beyond the exposure of an entry says nothing.
+        let unexposed = task.counts.unexposed(first + c);
+        if !unexposed.is_empty() {
+            let unseen = |&(k, h): &(usize, f32)| f64::from(h) * task.dictionary.lost_sum(k, unexposed);
             column.log_likelihood += column.parts.iter().map(unseen).sum::<f64>();
         }
     }

@@ -80,7 +80,7 @@ impl Fixed {
 }
 
 /// Probabilities from their logarithms up to a constant.
-fn normalised(logs: impl Iterator<Item = f64>) -> Vec<f64> {
+pub(super) fn normalised(logs: impl Iterator<Item = f64>) -> Vec<f64> {
     let logs: Vec<f64> = logs.collect();
     let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let total: f64 = logs.iter().map(|log| (log - largest).exp()).sum();
@@ -90,7 +90,7 @@ fn normalised(logs: impl Iterator<Item = f64>) -> Vec<f64> {
 /// Checks a chain of states against their distribution, every state by itself and in total variation. The standard
 /// error is that of batch means, and never below that of independent draws: a state too rare for its batches to tell
 /// has no other. A chain too slow for its length would make the total variation a matter of luck, and is refused.
-fn compare(name: &str, visited: &[u16], distribution: &[f64]) {
+pub(super) fn compare(name: &str, visited: &[u16], distribution: &[f64]) {
     let (mut worst, mut variation, mut chance) = (0.0f64, 0.0, 0.0);
     let mut indicator = vec![0.0; visited.len()];
     for (state, &p) in distribution.iter().enumerate() {

@@ -6,13 +6,13 @@ use super::{
 };
 use crate::counts::Counts;
 use crate::infer::{Batch, Engine, Gibbs, State};
-use crate::random::{Key, Site};
+use crate::random::{Key, Site, Stream};
 use crate::workers::Workers;
 
 const DRAWS: usize = 200_000;
 const THIN: u32 = 5;
 const BATCHES: usize = 100;
-const FUNCTIONALS: usize = 21;
+pub(super) const FUNCTIONALS: usize = 21;
 
 /// digamma(2) = 1 - Euler's constant: E log of a Gamma(2, 1).
 const LOG_GAMMA_2: f64 = 1.0 - 0.577_215_664_901_532_9;
@@ -21,7 +21,7 @@ const LOG_GAMMA_2: f64 = 1.0 - 0.577_215_664_901_532_9;
 const GOMPERTZ: f64 = 0.596_347_362_323_194_1;
 
 /// Functionals with their exact expectation under a = c = 2, b = d = 1, pi ~ Beta(1, 2).
-fn expectations() -> [(&'static str, f64); FUNCTIONALS] {
+pub(super) fn expectations() -> [(&'static str, f64); FUNCTIONALS] {
     let square_of_part: f64 = 6.0 * 6.0 / 3.0;
     let part: f64 = 2.0 * 2.0 / 3.0;
     // E exp(-W H S) = 2/3 + 1/3 E (1 + W)^-2.
@@ -90,8 +90,51 @@ fn evaluate(state: &State, counts: &Counts) -> [f64; FUNCTIONALS] {
     ]
 }
 
-/// z of every functional, the chain against the prior.
-/// The engine sees X without the features `missing` of each column.
+/// A chain over (state, X) that should leave the prior as it is.
+pub(super) struct Joint<'a> {
+    pub(super) name: &'a str,
+    /// Features that are missing in each column of the X that the engine sees.
+    pub(super) missing: [&'a [u32]; OBSERVATIONS],
+    pub(super) draws: usize,
+    pub(super) seed: u64,
+}
+
+impl Joint<'_> {
+    /// z of every functional, the chain against its expectation. `step` makes one step given X, `redraw` draws X given the
+    /// state.
+    pub(super) fn scores(
+        &self,
+        expectations: [(&'static str, f64); FUNCTIONALS],
+        mut state: State,
+        mut step: impl FnMut(&mut State, &Counts, Key),
+        redraw: impl Fn(&State, &mut Stream) -> Counts,
+    ) -> Vec<(&'static str, f64)> {
+        let (key, data) = (Key::new(self.seed), Key::new(self.seed).derived(1));
+        let mut counts = redraw(&state, &mut data.stream(Site::Synthesis, 0, 0, 0));
+        let starts: Vec<usize> = (0..=OBSERVATIONS).map(|t| self.missing[..t].concat().len()).collect();
+        let mut traces = vec![Vec::new(); FUNCTIONALS];
+        for _ in 0..self.draws {
+            for _ in 0..THIN {
+                let seen = counts.with_missing(starts.clone(), self.missing.concat()).unwrap();
+                step(&mut state, &seen, key);
+                counts = redraw(&state, &mut data.stream(Site::Synthesis, state.iteration, 0, 0));
+            }
+            for (trace, value) in traces.iter_mut().zip(evaluate(&state, &counts)) {
+                trace.push(value);
+            }
+        }
+        let mut scores = Vec::new();
+        for ((name, exact), trace) in expectations.into_iter().zip(&traces) {
+            let (mean, error) = batch_means(trace, BATCHES);
+            let z = (mean - exact) / error;
+            println!("{:>15} {name:<17} prior {exact:8.4} chain {mean:8.4} z {z:+.2}", self.name);
+            scores.push((name, z));
+        }
+        scores
+    }
+}
+
+/// z of every functional for Poisson counts.
 fn scores(
     engine: &Gibbs,
     missing: [&[u32]; OBSERVATIONS],
@@ -99,29 +142,12 @@ fn scores(
     seed: u64,
 ) -> Vec<(&'static str, f64)> {
     let (prior, workers) = (tiny_prior(), Workers::serial());
-    let (key, data) = (Key::new(seed), Key::new(seed).derived(1));
-    let mut state = prior_draw(&prior, &mut data.stream(Site::Init, 0, 0, 0));
-    let mut counts = counts_given(&state, &mut data.stream(Site::Synthesis, 0, 0, 0));
-    let starts: Vec<usize> = (0..=OBSERVATIONS).map(|t| missing[..t].concat().len()).collect();
-    let mut traces = vec![Vec::new(); FUNCTIONALS];
-    for _ in 0..draws {
-        for _ in 0..THIN {
-            let seen = counts.with_missing(starts.clone(), missing.concat()).unwrap();
-            engine.step(&mut state, &Batch::all(&seen), &prior, key, &workers).unwrap();
-            counts = counts_given(&state, &mut data.stream(Site::Synthesis, state.iteration, 0, 0));
-        }
-        for (trace, value) in traces.iter_mut().zip(evaluate(&state, &counts)) {
-            trace.push(value);
-        }
-    }
-    let mut scores = Vec::new();
-    for ((name, exact), trace) in expectations().into_iter().zip(&traces) {
-        let (mean, error) = batch_means(trace, BATCHES);
-        let z = (mean - exact) / error;
-        println!("{:>15} {name:<17} prior {exact:8.4} chain {mean:8.4} z {z:+.2}", engine.name());
-        scores.push((name, z));
-    }
-    scores
+    let start = prior_draw(&prior, &mut Key::new(seed).derived(1).stream(Site::Init, 0, 0, 0));
+    let step = |state: &mut State, seen: &Counts, key: Key| {
+        engine.step(state, &Batch::all(seen), &prior, key, &workers).unwrap();
+    };
+    let joint = Joint { name: engine.name(), missing, draws, seed };
+    joint.scores(expectations(), start, step, counts_given)
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod geweke;
 mod invariance;
 mod sbc;
 mod scan_order;
+mod scatter;
 mod ssmf;
 mod thinning;
 mod twin;
@@ -57,6 +58,7 @@ fn prior_draw(prior: &CheckedPrior, stream: &mut Stream) -> State {
         odds: Odds::new(logits),
         variational: None,
         averages: Averages::new(FEATURES, COMPONENTS, OBSERVATIONS),
+        scatter: None,
         iteration: 0,
     }
 }

@@ -164,7 +164,7 @@ impl<P: Proposal> Sweep<'_, P> {
     #[inline(always)]
     pub(crate) fn threshold(&self, t: usize, k: usize, h: f32) -> f64 {
         self.logit_uniform(t, k) - self.odds.logit[k]
-            + f64::from(h) * self.dictionary.observed_sum(k, self.counts.missing(t))
+            + f64::from(h) * self.dictionary.observed_sum(k, self.counts.unexposed(t))
     }
 }
 

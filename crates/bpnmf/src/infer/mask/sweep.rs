@@ -151,8 +151,9 @@ fn sweep_tile<P: Proposal, V: Lanes>(
     buffers.stale = 0;
     if job.counts.has_missing() {
         for (c, work) in columns.iter_mut().enumerate() {
-            let missing = job.counts.missing(first + c);
-            work.observed = (!missing.is_empty()).then(|| job.dictionary.observed_sum_tiles(tile, missing));
+            let unexposed = job.counts.unexposed(first + c);
+            work.observed =
+                (!unexposed.is_empty()).then(|| job.dictionary.observed_sum_tiles(tile, unexposed));
         }
     }
     for c in 0..columns.len() {
