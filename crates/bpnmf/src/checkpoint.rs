@@ -148,7 +148,8 @@ impl Checkpoint {
                 counts.observations()
             ));
         }
-        if state.noise() != engine.noise() {
+        let noise = discovery.as_ref().map_or(engine.noise(), |discovery| discovery.noise);
+        if engine.scatters() && state.noise() != noise {
             let said = |noise: Noise| match noise.alpha() {
                 Some(alpha) => format!("alpha = {alpha}"),
                 None => "Poisson noise".to_owned(),
@@ -156,7 +157,7 @@ impl Checkpoint {
             return bad(format!(
                 "it is of counts with {}, not with {}",
                 said(state.noise()),
-                said(engine.noise())
+                said(noise)
             ));
         }
         if trace.is_empty() || trace.len() > options.iterations {
@@ -175,11 +176,12 @@ impl Checkpoint {
 // Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
 
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
-    let Discovery { coarsening, dispersion, prior, path, forced, rank, seconds } = discovery;
+    let Discovery { coarsening, dispersion, noise, prior, path, forced, rank, seconds } = discovery;
     let Dispersion { small, all } = dispersion;
     out.f64(*coarsening)?;
     out.option(*small)?;
     out.option(*all)?;
+    out.option(noise.alpha())?;
     out.prior(prior)?;
     out.length(path.len())?;
     for Resolution { coarsening, components } in path {
@@ -195,6 +197,8 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
 fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     let coarsening = from.f64()?;
     let dispersion = Dispersion { small: from.option()?, all: from.option()? };
+    let noise = from.option()?.map_or(Noise::Poisson, |alpha| Noise::Scattered { alpha });
+    let noise = noise.check().map_err(|_| bytes::bad("an alpha out of its range"))?;
     let prior = from.prior()?;
     let resolutions = from.length()?;
     let mut path = Vec::new();
@@ -206,7 +210,8 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
-    Ok(Discovery { coarsening, dispersion, prior, path, forced: forced.then_some(wanted), rank, seconds })
+    let forced = forced.then_some(wanted);
+    Ok(Discovery { coarsening, dispersion, noise, prior, path, forced, rank, seconds })
 }
 
 fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {

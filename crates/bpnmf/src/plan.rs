@@ -5,6 +5,7 @@ use crate::counts::Counts;
 use crate::diagnose::StopRule;
 use crate::error::Error;
 use crate::infer::{Engine, Gibbs, Init, Ssmf};
+use crate::noise::Noise;
 use crate::prior::{CheckedPrior, Prior};
 use crate::run::RunOptions;
 use crate::search::Search;
@@ -76,6 +77,8 @@ pub struct Plan {
     pub forced: Option<usize>,
     /// See [`Search::coarsening`].
     pub coarsening: Option<f64>,
+    /// How counts scatter about their rates. `None`: learned by the search; Poisson without one.
+    pub noise: Option<Noise>,
     /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts; else 200 for SSMF, 400 for the
     /// Gibbs engines.
     pub iterations: Option<usize>,
@@ -102,6 +105,7 @@ impl Default for Plan {
             components: None,
             forced: None,
             coarsening: None,
+            noise: None,
             iterations: None,
             burn_in: None,
             seed: 0,
@@ -202,7 +206,8 @@ impl Plan {
             return Err(Error::BadForced { wanted, most, limited: self.components.is_some() });
         }
         let grows = self.components.is_none();
-        Ok(Some(Search { coarsening: self.coarsening, components: self.forced, grows, ..Search::default() }))
+        let (coarsening, components, noise) = (self.coarsening, self.forced, self.noise);
+        Ok(Some(Search { coarsening, components, grows, noise, ..Search::default() }))
     }
 
     fn engine_of(&self, kind: EngineKind, iterations: usize) -> Result<Box<dyn Engine + Send>, Error> {
@@ -217,6 +222,7 @@ impl Plan {
             return Err(Error::BadBurnIn { burn_in, iterations });
         }
         let expected = kind == EngineKind::GibbsExpected;
-        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init, ..Gibbs::default() }))
+        let (burn_in, noise) = (burn_in as u32, self.noise.unwrap_or_default());
+        Ok(Box::new(Gibbs { expected, burn_in, init: self.init, noise }))
     }
 }

@@ -125,6 +125,7 @@ fn plan(args: &ModelArgs) -> Plan {
         components: args.components,
         forced: force_components,
         coarsening,
+        noise: None,
         iterations: args.iterations,
         burn_in: args.gibbs.burn_in,
         seed: args.seed,

@@ -35,7 +35,7 @@ pub struct Gibbs {
     pub burn_in: u32,
     /// Where the chain starts.
     pub init: Init,
-    /// How counts scatter about their rates.
+    /// How counts scatter about their rates, if no search says so.
     pub noise: Noise,
 }
 
@@ -177,8 +177,12 @@ impl Engine for Gibbs {
         self.noise
     }
 
+    fn scatters(&self) -> bool {
+        true
+    }
+
     fn start(&self, found: &Found) -> State {
-        State { scatter: Scatter::new(self.noise), ..found.state() }
+        State { scatter: Scatter::new(found.discovery.noise), ..found.state() }
     }
 
     /// A chain that has just burnt in has not been averaged over: run on for as long again.

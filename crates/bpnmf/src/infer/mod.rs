@@ -96,9 +96,14 @@ pub trait Engine: Sync {
         workers: &Workers,
     ) -> Result<Info, Error>;
 
-    /// The noise of the counts as it sees them.
+    /// The noise of the counts without a search before it, which says what it is.
     fn noise(&self) -> Noise {
         Noise::Poisson
+    }
+
+    /// Whether it knows counts that scatter more than Poisson counts.
+    fn scatters(&self) -> bool {
+        false
     }
 
     /// The state a run starts from when a search went before it.

@@ -28,6 +28,7 @@ use crate::infer::State;
 use crate::infer::state::Slots;
 use crate::meanfield::model::Model;
 use crate::meanfield::view::View;
+use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::random::Key;
 use crate::workers::Workers;
@@ -55,11 +56,13 @@ pub struct Search {
     /// For columns in the order of time: a component that is never on in more than this many columns in a row, and has
     /// less than 1 % of the counts, is the edge of others and does not count. 0 for columns in no order.
     pub passing: usize,
+    /// How counts scatter about their rates; `None` to learn it.
+    pub noise: Option<Noise>,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { coarsening: None, components: None, grows: true, guess: None, passing: 0 }
+        Self { coarsening: None, components: None, grows: true, guess: None, passing: 0, noise: None }
     }
 }
 
@@ -81,6 +84,8 @@ pub struct Discovery {
     pub coarsening: f64,
     /// Scatter of the data about the fit.
     pub dispersion: Dispersion,
+    /// How the counts scatter about their rates.
+    pub noise: Noise,
     /// The prior, its shapes and scales learned from the data.
     pub prior: CheckedPrior,
     /// The number of components at this resolution and at coarser ones, coarsest first. A plateau is what to trust.
@@ -165,6 +170,9 @@ impl Search {
         if let Some(value) = self.coarsening.filter(|power| !(*power > 0.0 && *power <= 1.0)) {
             return Err(Error::BadOption { name: "coarsening", value, range: "above 0 and at most 1" });
         }
+        if let Some(noise) = self.noise {
+            noise.check()?;
+        }
         if self.components == Some(0) {
             return Err(Error::BadOption { name: "components", value: 0.0, range: "at least 1" });
         }
@@ -237,8 +245,8 @@ impl Search {
             force(&mut model, &view, wanted, key.derived(600), workers);
         }
         let seconds = run.start.elapsed().as_secs_f64();
-        let (prior, forced) = (model.prior, self.components);
-        let discovery = Discovery { coarsening: power, dispersion, prior, path, forced, rank, seconds };
+        let (prior, forced, noise) = (model.prior, self.components, self.noise.unwrap_or_default());
+        let discovery = Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
         Ok(Found { discovery, counts: coarse, model })
     }
 
