@@ -15,6 +15,10 @@ const ERROR_A_COUNT: f64 = 0.15;
 /// A component that just passes counts if it has at least this share of the counts.
 const LOUD: f64 = 0.01;
 
+/// A component that is on in less than 1 % of the columns may count if it is on in so many, and with so many nats.
+const RARE_USAGE: f64 = 2.5;
+const RARE_EVIDENCE: f64 = 20.0;
+
 /// Which slots count as components.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Counting<'a> {
@@ -27,6 +31,8 @@ pub(crate) enum Counting<'a> {
         passing: Passing<'a>,
         /// There are at least so many, see [`crate::Discovery::rank`]: the ones with the most evidence.
         least: usize,
+        /// Whether components that are on in less than 1 % of the columns count if the evidence is clear.
+        rare: bool,
     },
     /// So many, the ones with the largest share.
     Forced(usize, &'a [f64]),
@@ -90,6 +96,8 @@ pub struct Posterior {
     pub evidence: Option<Vec<f64>>,
     /// Components on often enough to count which the evidence does not want.
     pub surplus: usize,
+    /// Components that count though they are on in less than 1 % of the columns: the evidence for them is clear.
+    pub rare: usize,
     /// Components on in any column, whether they count or not.
     pub on_anywhere: usize,
     /// Posterior mean of log p(X | W, H, S).
@@ -116,12 +124,13 @@ impl Posterior {
         let some = counts.nonzeros() > 0;
         let counted = |k: usize| match counting {
             Counting::Usage => usage[k] >= least,
-            Counting::Evidence { evidence, passing, .. } => {
+            Counting::Evidence { evidence, passing, rare, .. } => {
+                if usage[k] < least {
+                    return rare && usage[k] >= RARE_USAGE && evidence[k] > RARE_EVIDENCE;
+                }
                 let parameters = ERROR_A_PARAMETER * (features as f64 + usage[k]);
                 let wanted = evidence[k] > -parameters.min(ERROR_A_COUNT * size[k]);
-                usage[k] >= least
-                    && wanted
-                    && (size[k] >= LOUD * total || longest_run(slots, k, passing.columns) > passing.most)
+                wanted && (size[k] >= LOUD * total || longest_run(slots, k, passing.columns) > passing.most)
             }
             Counting::Forced(..) => true,
         };
@@ -166,7 +175,8 @@ impl Posterior {
             pi: kept.iter().map(|&k| slots.pi[k]).collect(),
             share: kept.iter().map(|&k| if total > 0.0 { size[k] / total } else { 0.0 }).collect(),
             usage: kept.iter().map(|&k| usage[k]).collect(),
-            surplus: often.saturating_sub(kept.len()),
+            surplus: often - kept.iter().filter(|&&k| usage[k] >= least).count(),
+            rare: kept.iter().filter(|&&k| usage[k] < least).count(),
             evidence,
             on_anywhere: usage.iter().filter(|&&n| some && n >= 0.5).count(),
             log_likelihood: slots.log_likelihood,
@@ -201,8 +211,13 @@ mod tests {
             log_likelihood: 0.0,
         };
         let counts = Counts::from_dense(2, 20, vec![50.0; 40]).unwrap();
-        Posterior::new(&counts, &slots, Counting::Evidence { evidence: &evidence, passing, least: 0 }, 1.0)
-            .components()
+        Posterior::new(
+            &counts,
+            &slots,
+            Counting::Evidence { evidence: &evidence, passing, least: 0, rare: false },
+            1.0,
+        )
+        .components()
     }
 
     #[test]

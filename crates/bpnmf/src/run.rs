@@ -5,6 +5,7 @@ use crate::counts::{Counts, Occupied};
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
 use crate::infer::{Batch, Engine, State, Tiers};
+use crate::noise::Noise;
 use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
@@ -144,7 +145,7 @@ impl Fit {
     pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
         match self.discovery.as_ref().and_then(|discovery| discovery.forced) {
             Some(wanted) => wanted,
-            None => row.active.saturating_sub(self.posterior.surplus),
+            None => (row.active + self.posterior.rare).saturating_sub(self.posterior.surplus),
         }
     }
 }
@@ -331,13 +332,15 @@ pub fn run_from(
         }
     }
     let slots = engine.slots(&state);
-    let evidence = discovery.as_ref().map(|_| search::evidence(&slots, counts, prior, workers));
+    let evidence = discovery.as_ref().map(|discovery| search::evidence(&slots, counts, discovery, workers));
     let most = options.search.as_ref().map_or(0, |search| search.passing);
     let passing = Passing { most, columns: occupied.map(Occupied::columns) };
+    // Misfit of the noise makes components of few columns; where the noise is known they are what they seem.
+    let rare = discovery.as_ref().is_some_and(|discovery| discovery.noise != Noise::Poisson);
     let least = discovery.as_ref().map_or(0, |discovery| discovery.rank);
     let counting = match (&evidence, discovery.as_ref().and_then(|discovery| discovery.forced)) {
         (Some(evidence), Some(wanted)) => Counting::Forced(wanted, evidence),
-        (Some(evidence), None) => Counting::Evidence { evidence, passing, least },
+        (Some(evidence), None) => Counting::Evidence { evidence, passing, least, rare },
         (None, _) => Counting::Usage,
     };
     let mut posterior = Posterior::new(counts, &slots, counting, 1.0 / coarsening);

@@ -45,6 +45,18 @@ fn geometric_row_of<V: Lanes>(shapes: &[f64], rate: f64, out: &mut [f64]) {
     }
 }
 
+/// The same, each with its rate.
+#[inline(always)]
+fn geometric_row_of_rates_of<V: Lanes>(shapes: &[f64], rates: &[f64], out: &mut [f64]) {
+    for ((out, shape), rate) in out.iter_mut().zip(shapes).zip(rates) {
+        *out = geometric(*shape, *rate).max(1e-300);
+    }
+}
+
+dispatch! {
+    /// exp E log of Gamma variables, each with its rate, never 0.
+    pub(crate) fn geometric_row_of_rates [] (shapes: &[f64], rates: &[f64], out: &mut [f64]) = geometric_row_of_rates_of
+}
 dispatch! {
     /// exp E log of Gamma variables of one rate, never 0.
     pub(crate) fn geometric_row [] (shapes: &[f64], rate: f64, out: &mut [f64]) = geometric_row_of
@@ -171,7 +183,7 @@ fn ascend_column_of<V: Doubles>(
 #[inline(always)]
 fn claim(model: &Model, column: &Column<'_>, part: &mut Part, claimed: f64) {
     part.shape = model.prior.c() + claimed;
-    part.rate = model.prior.d() + model.sum_in(column, part.k);
+    part.rate = model.d_in(column) + model.sum_in(column, part.k);
 }
 
 /// The rows of the parts, each with its strength.

@@ -5,7 +5,7 @@
 //! the observed one about a + sum_t x phi^2; half the log of their ratio is given back, and never more than KL was paid for
 //! the parameter. The same for h_kt.
 
-use super::kernels::{kl_gamma, sum_x_ln};
+use super::kernels::{add_scaled, kl_gamma, scattered, sum_x_ln};
 use super::model::{Model, Part};
 use super::single::{add_listed, dot};
 use super::view::{BATCH, BLOCK, Column, Ratios, View};
@@ -24,18 +24,18 @@ fn given_back(prior: f64, once: f64, twice: f64, paid: f64) -> f64 {
 }
 
 dispatch! {
-    /// KL of q(h) of several parts, one after the other.
-    fn kl_parts [] (model: &Model, parts: &[Part], out: &mut Vec<f64>) = kl_parts_of
+    /// KL of q(h) of the parts of a column of the given size, one after the other.
+    fn kl_parts [] (model: &Model, parts: &[Part], size: f64, out: &mut Vec<f64>) = kl_parts_of
 }
 
 #[inline(always)]
-fn kl_parts_of<V: Lanes>(model: &Model, parts: &[Part], out: &mut Vec<f64>) {
+fn kl_parts_of<V: Lanes>(model: &Model, parts: &[Part], size: f64, out: &mut Vec<f64>) {
     let (c, d, constant) = (model.prior.c(), model.prior.d(), model.prior.constant_h());
     out.clear();
     for parts in parts.chunks(SEVERAL) {
-        let (mut shapes, mut rates) = ([parts[0].shape; SEVERAL], [parts[0].rate; SEVERAL]);
+        let (mut shapes, mut rates) = ([parts[0].shape; SEVERAL], [parts[0].rate * size; SEVERAL]);
         for (i, part) in parts.iter().enumerate() {
-            (shapes[i], rates[i]) = (part.shape, part.rate);
+            (shapes[i], rates[i]) = (part.shape, part.rate * size);
         }
         out.extend_from_slice(&kl_gamma(&shapes, &rates, c, d, constant)[..parts.len()]);
     }
@@ -71,9 +71,37 @@ impl Model {
     fn column_share(&self, column: &Column, parts: &[Part], scratch: &mut Scratch) -> f64 {
         let Scratch { field, buffer, kl } = scratch;
         self.field(column, parts, field, buffer);
-        kl_parts(self.simd, self, parts, kl);
+        kl_parts(self.simd, self, parts, column.size, kl);
         let expected: f64 = parts.iter().map(|part| self.sum_in(column, part.k) * part.mean()).sum();
         sum_x_ln(self.simd, &column.x, field) - expected - kl.iter().sum::<f64>()
+    }
+
+    /// The share of one column in the evidence, what is given back apart. For counts that scatter it is that of their own
+    /// likelihood; the bound has a quadratic approximation in its place.
+    fn evidence_share(&self, column: &Column, parts: &[Part], scratch: &mut Scratch) -> f64 {
+        let share = self.column_share(column, parts, scratch);
+        if column.lacks.is_empty() {
+            return share;
+        }
+        let Scratch { field, buffer, kl } = scratch;
+        let mut mean = vec![0.0; column.x.len()];
+        let mut expected = 0.0;
+        for part in parts {
+            let (row, h) = (column.gather(self.mean_row(part.k), buffer), part.mean());
+            add_scaled(self.simd, &mut mean, row, h);
+            expected += h * self.sum_seen(column, part.k);
+        }
+        let listed: f64 = mean.iter().sum();
+        let data = scattered(self.simd, &column.counts, &mean, field, self.alpha);
+        // Entries that are not listed are zeros of so small a rate that they are Poisson counts.
+        let unlisted = if column.compressed().is_some() { expected - listed } else { 0.0 };
+        data - unlisted.max(0.0) - kl.iter().sum::<f64>()
+    }
+
+    /// The sum of E W of a component over the features that were observed in a column, whatever they weigh.
+    fn sum_seen(&self, column: &Column, k: usize) -> f64 {
+        let row = self.mean_row(k);
+        self.sum[k] - column.missing.iter().map(|&f| row[f as usize]).sum::<f64>()
     }
 
     /// The bound with what is given back.
@@ -96,7 +124,7 @@ impl Model {
                 let all = block.iter().zip(columns).zip(squares);
                 let share = all
                     .map(|((parts, column), (tiles, list))| {
-                        let share = self.column_share(column, parts, &mut scratch);
+                        let share = self.evidence_share(column, parts, &mut scratch);
                         let back = self.given_back_for_h(column, parts, &mut scratch, tiles, list);
                         costs.extend(parts.iter().zip(&scratch.kl).map(|(part, cost)| (part.k, *cost)));
                         share + back

@@ -23,12 +23,9 @@ pub(crate) fn shape_of(gap: f64, (least, most): (f64, f64)) -> f64 {
     (low * high).sqrt()
 }
 
-/// Scales every component so that its h have mean one where it is on.
+/// Scales every component so that its h, relative to the sizes of the columns, have mean one where it is on.
 fn normalise(model: &mut Model, workers: &Workers) {
-    let mut scales = vec![0.0; model.components()];
-    for part in model.parts.iter().flatten() {
-        scales[part.k] += part.mean();
-    }
+    let mut scales = model.relative_means();
     for (k, usage) in model.usage().into_iter().enumerate() {
         scales[k] = if usage > 0 { scales[k] / usage as f64 } else { 1.0 };
     }
@@ -48,9 +45,12 @@ pub(crate) fn learn(model: &mut Model, workers: &Workers) {
     }
     let a = shape_of(gap / components, A);
     let (mut gap, mut sites) = (0.0, 0.0);
-    for part in model.parts.iter().flatten() {
-        gap += part.mean() - 1.0 - ln(part.geometric);
-        sites += 1.0;
+    for (t, parts) in model.parts.iter().enumerate() {
+        let size = model.size(t);
+        for part in parts {
+            gap += part.mean() / size - 1.0 - ln(part.geometric / size);
+            sites += 1.0;
+        }
     }
     let c = shape_of(gap / f64::max(sites, 1.0), C);
     model.set_prior(a, a / mean, c, c);

@@ -162,6 +162,19 @@ pub(crate) fn dot_of<V: Lanes>(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[inline(always)]
+fn gathered_of<V: Lanes>(weights: &[f64], at: &[u32], values: &[f64]) -> f64 {
+    weights.iter().zip(at).map(|(weight, &f)| weight * values[f as usize]).sum()
+}
+
+#[inline(always)]
+fn scattered_of<V: Lanes>(x: &[f64], mean: &[f64], geometric: &[f64], alpha: f64) -> f64 {
+    let own = sum!(x in x, m in mean, g in geometric => {
+        x * (ln(m + TINY) + alpha / (alpha + m) * ln((g + TINY) / (m + TINY)))
+    });
+    own - sum!(m in mean, x in x => (alpha + x) * ln_1p(m / alpha))
+}
+
+#[inline(always)]
 fn add_scaled_of<V: Lanes>(out: &mut [f64], row: &[f64], scale: f64) {
     for (out, w) in out.iter_mut().zip(row) {
         *out += w * scale;
@@ -263,6 +276,18 @@ fn kl_gammas_of<V: Lanes>(shapes: &[f64], rate: f64, a: f64, b: f64, constant: f
     tree(sums) + rest.iter().map(|&shape| kl_gamma(&[shape], &[rate], a, b, constant)[0]).sum::<f64>()
 }
 
+#[inline(always)]
+fn kl_gammas_of_rates_of<V: Lanes>(shapes: &[f64], rates: &[f64], a: f64, b: f64, constant: f64) -> f64 {
+    let (eights, rest) = shapes.as_chunks::<PARTS>();
+    let (rates, last) = rates.as_chunks::<PARTS>();
+    let mut sums = [0.0; PARTS];
+    for (shape, rate) in eights.iter().zip(rates) {
+        add(&mut sums, &kl_gamma(shape, rate, a, b, constant));
+    }
+    let rest = rest.iter().zip(last).map(|(&shape, &rate)| kl_gamma(&[shape], &[rate], a, b, constant)[0]);
+    tree(sums) + rest.sum::<f64>()
+}
+
 /// out = the rows `at`, each times `h`: one sum a row.
 #[inline(always)]
 pub(crate) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
@@ -304,6 +329,19 @@ dispatch! {
     pub(crate) fn add_scaled [] (out: &mut [f64], row: &[f64], scale: f64) = add_scaled_of
 }
 dispatch! {
+    /// sum a b.
+    pub(crate) fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of
+}
+dispatch! {
+    /// The sum of the weights, each times the value `at` its place.
+    pub(crate) fn gathered [] (weights: &[f64], at: &[u32], values: &[f64]) -> f64 = gathered_of
+}
+dispatch! {
+    /// The log-likelihood of counts with variance mean + mean^2 / alpha, but for terms of the counts and alpha alone, and what
+    /// the uncertainty of the means takes from it: `geometric` is exp E log of them.
+    pub(crate) fn scattered [] (x: &[f64], mean: &[f64], geometric: &[f64], alpha: f64) -> f64 = scattered_of
+}
+dispatch! {
     /// sum x log field.
     pub(crate) fn sum_x_ln [] (x: &[f64], field: &[f64]) -> f64 = sum_x_ln_of
 }
@@ -324,6 +362,10 @@ dispatch! {
     pub(crate) fn kl_gammas [] (shapes: &[f64], rate: f64, a: f64, b: f64, constant: f64) -> f64 = kl_gammas_of
 }
 dispatch! {
+    /// The same with a rate for each.
+    pub(crate) fn kl_gammas_of_rates [] (shapes: &[f64], rates: &[f64], a: f64, b: f64, constant: f64) -> f64 = kl_gammas_of_rates_of
+}
+dispatch! {
     /// Shape and exp E log of the best Gamma(shape, rate) for a component on top of `base`, from exp E log = `h`. The prior
     /// has the shape `c`; `rounds` of one given the other.
     pub(crate) fn fit_strength [] (x: &[f64], base: &[f64], row: &[f64], c: f64, rate: f64, h: f64, rounds: usize) -> (f64, f64) = fit_strength_of
@@ -335,8 +377,6 @@ mod tests {
     use crate::random::{Key, Site};
 
     const LEVELS: [Simd; 3] = [Simd::Avx512, Simd::Avx2, Simd::Plain];
-
-    dispatch! { fn dot [] (a: &[f64], b: &[f64]) -> f64 = dot_of }
 
     fn close(name: &str, n: usize, ours: f64, plain: f64) {
         assert!((ours - plain).abs() <= 1e-13 * (1.0 + plain.abs()), "{name}, {n}: {ours} {plain}");

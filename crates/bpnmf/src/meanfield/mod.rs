@@ -8,6 +8,7 @@ pub(crate) mod hyper;
 pub(crate) mod kernels;
 pub(crate) mod model;
 pub(crate) mod nmf;
+pub(crate) mod scatter;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,14 +1,16 @@
 //! The mean field with a point mask: q(W) q(H) given S, its coordinate ascent and its bound.
 
-use super::columns::{Explained, ascend_column, ascend_dense, field, geometric_row, products};
-use super::kernels::{kl_gamma, kl_gammas};
+use super::columns::{
+    Explained, ascend_column, ascend_dense, field, geometric_row, geometric_row_of_rates, products,
+};
+use super::kernels::{add_scaled, kl_gamma, kl_gammas, kl_gammas_of_rates};
 use super::single::{add_listed, tiled};
 use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
 use crate::kernel::{LANES, Simd, Tile};
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{exp_digamma, ln, ln_beta};
 use crate::workers::Workers;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// A component that is on in a column: q(h) = Gamma(shape, rate), and exp E log h.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,10 +60,14 @@ pub(crate) struct Layouts {
     turned: OnceLock<Vec<f64>>,
     single: OnceLock<Vec<Tile>>,
     squares: OnceLock<Vec<Tile>>,
+    means: OnceLock<Vec<f64>>,
 }
 
 /// Steps of q(H) for every step of q(W): with one, weak data end with more or fewer components than there are.
 const TIMES: usize = 2;
+
+/// The least part of a rate that a difference can have.
+const ROUNDING: f64 = 1e-12;
 
 /// The least exp E log W in single precision.
 const LEAST_SINGLE: f32 = 1e-30;
@@ -73,10 +79,15 @@ pub(crate) struct Model {
     pub(crate) features: usize,
     /// The prior; the search learns a, b, c, d.
     pub(crate) prior: CheckedPrior,
+    /// The variance of a count is mean + mean^2 / alpha; infinite for Poisson counts.
+    pub(crate) alpha: f64,
+    /// How large activations are expected to be in every column: h_kt ~ Gamma(c, d / size). Empty if all are one.
+    pub(crate) sizes: Arc<[f64]>,
     /// q(W_fk) = Gamma(shape[k F + f], rate[k] - unseen[k F + f]).
     pub(crate) shape: Vec<f64>,
     pub(crate) rate: Vec<f64>,
-    /// The activation of a component in the columns where a feature is missing; empty if none is.
+    /// The activation of a component in the columns where a feature is missing, and the share of it that an entry which
+    /// weighs less than one lacks; empty if all are observed in full.
     pub(crate) unseen: Vec<f64>,
     /// exp E log W.
     pub(crate) geometric: Vec<f64>,
@@ -94,6 +105,8 @@ impl Model {
             simd,
             features,
             prior,
+            alpha: f64::INFINITY,
+            sizes: Arc::new([]),
             shape: Vec::new(),
             rate: Vec::new(),
             unseen: Vec::new(),
@@ -106,9 +119,11 @@ impl Model {
 
     /// Becomes a copy of `other` in the memory it has.
     pub(crate) fn take_place_of(&mut self, other: &Self) {
-        let Self { simd, features, prior, shape, rate, unseen, geometric, sum, layouts, parts } = self;
-        (*simd, *features, *prior) = (other.simd, other.features, other.prior);
+        let Self { simd, features, prior, alpha, sizes, shape, rate, unseen, geometric, sum, layouts, parts } =
+            self;
+        (*simd, *features, *prior, *alpha) = (other.simd, other.features, other.prior, other.alpha);
         *layouts = Layouts::default();
+        *sizes = Arc::clone(&other.sizes);
         shape.clone_from(&other.shape);
         rate.clone_from(&other.rate);
         unseen.clone_from(&other.unseen);
@@ -164,7 +179,8 @@ impl Model {
     pub(crate) fn rates(&self, k: usize) -> impl Iterator<Item = f64> {
         let unseen = self.unseen.get(k * self.features..(k + 1) * self.features).unwrap_or(&[]);
         let rate = self.rate[k];
-        (0..self.features).map(move |f| rate - unseen.get(f).unwrap_or(&0.0))
+        // What rounding leaves of a difference is no rate.
+        (0..self.features).map(move |f| (rate - unseen.get(f).unwrap_or(&0.0)).max(ROUNDING * rate))
     }
 
     /// E W of a component.
@@ -172,16 +188,29 @@ impl Model {
         self.shapes(k).iter().zip(self.rates(k)).map(|(shape, rate)| shape / rate)
     }
 
-    /// The sum of E W of a component over the features that were observed in a column.
+    /// E W of a component, ready made.
+    #[inline(always)]
+    pub(crate) fn mean_row(&self, k: usize) -> &[f64] {
+        let means = || (0..self.components()).flat_map(|k| self.means(k)).collect();
+        &self.layouts.means.get_or_init(means)[k * self.features..][..self.features]
+    }
+
+    /// The sum of E W of a component over the features that were observed in a column, each with its weight.
     #[inline(always)]
     pub(crate) fn sum_in(&self, column: &Column, k: usize) -> f64 {
-        if column.missing.is_empty() {
+        if column.is_whole() {
             return self.sum[k];
         }
-        let (shapes, rate) = (self.shapes(k), self.rate[k]);
-        let unseen = |f: usize| self.unseen.get(k * self.features + f).unwrap_or(&0.0);
-        let mean = |&f: &u32| shapes[f as usize] / (rate - unseen(f as usize));
-        (self.sum[k] - column.missing.iter().map(mean).sum::<f64>()).max(0.0)
+        (self.sum[k] - column.unseen(self.simd, self.mean_row(k))).max(0.0)
+    }
+
+    /// The mean of every entry of a column with the given parts.
+    pub(crate) fn expected(&self, parts: &[Part]) -> Vec<f64> {
+        let mut mean = vec![0.0; self.features];
+        for part in parts {
+            add_scaled(self.simd, &mut mean, self.mean_row(part.k), part.mean());
+        }
+        mean
     }
 
     /// The number of columns each component is on in.
@@ -201,6 +230,27 @@ impl Model {
         self.parts.iter().enumerate().filter_map(found).collect()
     }
 
+    /// How large activations are expected to be in a column.
+    pub(crate) fn size(&self, t: usize) -> f64 {
+        self.sizes.get(t).copied().unwrap_or(1.0)
+    }
+
+    /// The rate of the prior of h in a column.
+    #[inline(always)]
+    pub(crate) fn d_in(&self, column: &Column) -> f64 {
+        self.prior.d() / column.size
+    }
+
+    /// The sum of E h of every component, each relative to what is expected in its column.
+    pub(crate) fn relative_means(&self) -> Vec<f64> {
+        let mut means = vec![0.0; self.components()];
+        for (t, parts) in self.parts.iter().enumerate() {
+            let size = self.size(t);
+            parts.iter().for_each(|part| means[part.k] += part.mean() / size);
+        }
+        means
+    }
+
     /// Changes the prior's a, b, c and d.
     pub(crate) fn set_prior(&mut self, a: f64, b: f64, c: f64, d: f64) {
         self.prior = with_numbers(&self.prior, [a, b, c, d]);
@@ -210,11 +260,15 @@ impl Model {
     pub(crate) fn lift(&mut self, factor: f64, workers: &Workers) {
         let (a, b, c, d) = (self.prior.a(), self.prior.b(), self.prior.c(), self.prior.d());
         self.shape.iter_mut().for_each(|nu| *nu = a + (*nu - a).max(0.0) * factor);
-        for part in self.parts.iter_mut().flatten() {
-            let shape = c + (part.shape - c).max(0.0) * factor;
-            *part = Part::new(part.k, shape, d + (part.rate - d).max(0.0) * factor);
+        for (t, parts) in self.parts.iter_mut().enumerate() {
+            let d = d / self.sizes.get(t).unwrap_or(&1.0);
+            for part in parts {
+                let shape = c + (part.shape - c).max(0.0) * factor;
+                *part = Part::new(part.k, shape, d + (part.rate - d).max(0.0) * factor);
+            }
         }
         self.set_prior(a, b / factor, c, d);
+        self.alpha *= factor;
         self.settle(workers);
     }
 
@@ -229,7 +283,7 @@ impl Model {
         for (parts, column) in all.iter_mut().zip(&view.columns).filter(|(_, column)| column.total > 0.0) {
             for k in 0..self.components() {
                 if parts.get(k).is_none_or(|part| part.k != k) {
-                    let rate = self.prior.d() + self.sum_in(column, k);
+                    let rate = self.d_in(column) + self.sum_in(column, k);
                     let h = QUIET * means[k] / usage[k].max(1) as f64;
                     parts.insert(k, Part::new(k, self.prior.c() + h * rate, rate));
                 }
@@ -257,9 +311,8 @@ impl Model {
             if self.unseen.is_empty() {
                 return geometric_row(self.simd, self.shapes(k), self.rate[k], row);
             }
-            for ((g, &nu), rate) in row.iter_mut().zip(self.shapes(k)).zip(self.rates(k)) {
-                *g = geometric(nu, rate).max(1e-300);
-            }
+            let rates: Vec<f64> = self.rates(k).collect();
+            geometric_row_of_rates(self.simd, self.shapes(k), &rates, row);
         });
         (self.geometric, self.layouts) = (all, Layouts::default());
         self.sum = if self.unseen.is_empty() {
@@ -357,10 +410,13 @@ impl Model {
             let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
             workers.for_each(rows, |((unseen, list), all), _| {
                 for &(t, h) in list {
-                    view.columns[t].missing.iter().for_each(|&f| unseen[f as usize] += h);
+                    view.columns[t].add_unseen(simd, h, unseen);
                 }
                 unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
             });
+        }
+        if !self.sizes.is_empty() {
+            means = self.relative_means();
         }
         self.rescale(&means);
         self.settle(workers);
@@ -368,7 +424,8 @@ impl Model {
 
     /// The best scale of every component between W and H, in closed form: the likelihood does not depend on it, and with
     /// p = a F - c m the bound is largest where W is multiplied and H divided by
-    /// (p + sqrt(p^2 + 4 b d sum E W sum E H)) / (2 b sum E W). `means` is the sum of E H of every component. What is
+    /// (p + sqrt(p^2 + 4 b d sum E W sum E H)) / (2 b sum E W). `means` is the sum of E H of every component, each
+    /// relative to the size of its column. What is
     /// derived from q(W) is not brought up to date.
     fn rescale(&mut self, means: &[f64]) {
         let (a, b, c, d) = (self.prior.a(), self.prior.b(), self.prior.c(), self.prior.d());
@@ -401,13 +458,13 @@ impl Model {
 
     /// What a part costs a column: the counts it expects and KL of q(h).
     pub(crate) fn cost(&self, column: &Column, part: &Part) -> f64 {
-        self.sum_in(column, part.k) * part.mean() + self.kl_h(part)
+        self.sum_in(column, part.k) * part.mean() + self.kl_h(column, part)
     }
 
     /// KL of q(h).
-    pub(crate) fn kl_h(&self, part: &Part) -> f64 {
+    pub(crate) fn kl_h(&self, column: &Column, part: &Part) -> f64 {
         let (c, d) = (self.prior.c(), self.prior.d());
-        kl_gamma(&[part.shape], &[part.rate], c, d, self.prior.constant_h())[0]
+        kl_gamma(&[part.shape], &[part.rate * column.size], c, d, self.prior.constant_h())[0]
     }
 
     /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
@@ -428,13 +485,15 @@ impl Model {
         if self.unseen.is_empty() {
             return kl_gammas(self.simd, shapes, rate, a, b, constant);
         }
-        shapes.iter().zip(rates).map(|(&nu, rate)| kl_gamma(&[nu], &[rate], a, b, constant)[0]).sum()
+        let rates: Vec<f64> = rates.collect();
+        kl_gammas_of_rates(self.simd, shapes, &rates, a, b, constant)
     }
 
     /// Adds a component: W has the given shapes and rate; the caller says where it is on.
     pub(crate) fn push(&mut self, shapes: impl Iterator<Item = f64>, rate: f64) -> usize {
         self.shape.extend(shapes);
         self.rate.push(rate);
+        self.layouts = Layouts::default();
         self.rate.len() - 1
     }
 

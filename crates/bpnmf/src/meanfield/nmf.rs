@@ -114,7 +114,7 @@ pub(crate) fn divergence(view: &View, factors: &Factors, workers: &Workers) -> f
         for (row, h) in factors.w.chunks(features).zip(h).filter(|(_, h)| **h > 0.0) {
             add_scaled(workers.simd, &mut field, column.gather(row, &mut buffer), *h);
         }
-        let unseen: f64 = factors.w.chunks(features).zip(h).map(|(row, h)| h * column.unseen(row)).sum();
+        let unseen: f64 = factors.w.chunks(features).zip(h).map(|(row, h)| h * column.missing_of(row)).sum();
         h.iter().sum::<f64>() - unseen - sum_x_ln(workers.simd, &column.x, &field)
     });
     columns.iter().sum()
@@ -465,7 +465,7 @@ fn update_compressed_of<T: Number, V: Lanes>(
     weighed_of::<V>(turned, at, ratio, products);
     // Where nothing was observed there is as much as expected.
     let all =
-        products.iter().zip(w.chunks_exact(*features)).map(|(product, row)| product + column.unseen(row));
+        products.iter().zip(w.chunks_exact(*features)).map(|(product, row)| product + column.missing_of(row));
     scale(h, all, column.total, layout, norm);
     widen(h, wide);
     mixed_of::<V>(turned, at, wide, field);

@@ -1,10 +1,13 @@
 //! The counts as the search reads them: the entries of every column in double precision, where they are if they can.
 
-use super::kernels::add_scaled;
+use super::kernels::{add_scaled, dot, gathered};
+use super::model::Model;
 use super::single::tiled;
 use crate::counts::{self, Counts};
 use crate::kernel::{LANES, Simd, Tile};
+use crate::workers::Workers;
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Columns handled between two sums over columns: what every entry of them needs is kept no longer.
 pub(crate) const BLOCK: usize = 1024;
@@ -23,8 +26,14 @@ pub(crate) struct Column<'a> {
     /// The same in single precision when all features are there.
     pub(crate) tiles: Vec<Tile>,
     pub(crate) total: f64,
+    /// How large activations are expected to be in it, relative to other columns.
+    pub(crate) size: f64,
     /// Features that were not observed.
     pub(crate) missing: &'a [u32],
+    /// Where entries weigh less than one, see [`View::weighed`]: what of its weight each lacks. Empty if none does.
+    pub(crate) lacks: Vec<f64>,
+    /// The entries before they were weighed, if they were.
+    pub(crate) counts: Vec<f64>,
 }
 
 impl<'a> Column<'a> {
@@ -45,7 +54,8 @@ impl<'a> Column<'a> {
     fn new(at: impl Into<Cow<'a, [u32]>>, x: impl Into<Cow<'a, [f64]>>) -> Self {
         let (at, x) = (at.into(), x.into());
         let tiles = if at.is_empty() { tiled(&x, x.len(), 0.0) } else { Vec::new() };
-        Self { at, total: x.iter().sum(), x, tiles, missing: &[] }
+        let (lacks, counts) = (Vec::new(), Vec::new());
+        Self { at, total: x.iter().sum(), size: 1.0, x, tiles, missing: &[], lacks, counts }
     }
 
     /// Column `t`. Half full it is read with all features, whatever way it is held: so that the storage does not matter.
@@ -110,6 +120,11 @@ impl<'a> Column<'a> {
         Self::new(at, x)
     }
 
+    /// The features of the entries.
+    pub(crate) fn places(&self) -> impl Iterator<Item = usize> {
+        (0..self.x.len()).map(|i| self.at.get(i).map_or(i, |&f| f as usize))
+    }
+
     /// The positive entries with their features.
     pub(crate) fn positive(&self) -> impl Iterator<Item = (usize, f64)> {
         let feature = |i: usize| self.at.get(i).map_or(i, |&f| f as usize);
@@ -118,8 +133,68 @@ impl<'a> Column<'a> {
 
     /// The values of the missing features, added up.
     #[inline(always)]
-    pub(crate) fn unseen(&self, values: &[f64]) -> f64 {
+    pub(crate) fn missing_of(&self, values: &[f64]) -> f64 {
         self.missing.iter().map(|&f| values[f as usize]).sum()
+    }
+
+    /// The values of all features, added up: of each what of it was not observed.
+    #[inline(always)]
+    pub(crate) fn unseen(&self, simd: Simd, values: &[f64]) -> f64 {
+        let lacking = match &self.lacks[..] {
+            [] => 0.0,
+            lacks if self.at.is_empty() => dot(simd, lacks, values),
+            lacks => gathered(simd, lacks, &self.at, values),
+        };
+        self.missing_of(values) + lacking
+    }
+
+    /// Adds `h` times what was not observed of every feature to `out`.
+    pub(crate) fn add_unseen(&self, simd: Simd, h: f64, out: &mut [f64]) {
+        self.missing.iter().for_each(|&f| out[f as usize] += h);
+        if !self.lacks.is_empty() {
+            self.scatter(simd, out, &self.lacks, h);
+        }
+    }
+
+    /// Multiplies the values of all features by what of each was observed.
+    pub(crate) fn expose(&self, values: &mut [f64]) {
+        self.missing.iter().for_each(|&f| values[f as usize] = 0.0);
+        for (i, lack) in self.lacks.iter().enumerate() {
+            values[self.at.get(i).map_or(i, |&f| f as usize)] *= 1.0 - lack;
+        }
+    }
+
+    /// Whether every entry of it counts in full.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.missing.is_empty() && self.lacks.is_empty()
+    }
+
+    /// The column with every entry times `factor`.
+    fn times(&self, factor: f64) -> Self {
+        let x: Vec<f64> = self.x.iter().map(|x| x * factor).collect();
+        Self { missing: self.missing, size: self.size, ..Self::new(self.at.clone(), x) }
+    }
+
+    /// The column with every entry weighed for counts that scatter about rates of `means`, see [`View::weighed`].
+    fn weighed(&self, means: &[f64], alpha: f64) -> Self {
+        /// A zero is listed where its rate is at least this share of alpha.
+        const LISTED: f64 = 0.02;
+        let (at, counts): (Vec<u32>, Vec<f64>) = if self.at.is_empty() {
+            (Vec::new(), self.x.to_vec())
+        } else {
+            let mut x = self.to_dense(means.len());
+            let mut listed: Vec<bool> = means.iter().map(|mean| *mean >= LISTED * alpha).collect();
+            self.missing.iter().for_each(|&f| listed[f as usize] = false);
+            self.at.iter().for_each(|&f| listed[f as usize] = true);
+            let at: Vec<u32> = (0..means.len() as u32).filter(|&f| listed[f as usize]).collect();
+            let counts = at.iter().map(|&f| core::mem::take(&mut x[f as usize])).collect();
+            (at, counts)
+        };
+        let mean = |i: usize| means[at.get(i).map_or(i, |&f| f as usize)];
+        let x: Vec<f64> = counts.iter().enumerate().map(|(i, x)| x * alpha / (alpha + mean(i))).collect();
+        let lacks = (0..counts.len()).map(|i| mean(i) / (alpha + mean(i))).collect();
+        Self { missing: self.missing, size: self.size, lacks, counts, ..Self::new(at, x) }
     }
 
     /// Whether all features are there, in order.
@@ -149,7 +224,7 @@ pub(crate) struct View<'a> {
     pub(crate) features: usize,
     pub(crate) columns: Vec<Column<'a>>,
     pub(crate) total: f64,
-    /// Whether any entry is missing.
+    /// Whether any entry is missing, or weighs less than one.
     pub(crate) partial: bool,
 }
 
@@ -162,11 +237,43 @@ impl<'a> View<'a> {
 
     /// The same with every entry times `power`: the likelihood raised to it, but for a constant.
     pub(crate) fn scaled(&self, power: f64) -> Self {
-        let scaled = |column: &Column<'a>| {
-            let x: Vec<f64> = column.x.iter().map(|x| x * power).collect();
-            Column { missing: column.missing, ..Column::new(column.at.clone(), x) }
-        };
+        let scaled = |column: &Column<'a>| column.times(power);
         Self::of(self.features, self.columns.iter().map(scaled).collect())
+    }
+
+    /// The same with entries weighed for counts that scatter more than Poisson counts, with variance mean + mean^2 / alpha:
+    /// an entry weighs w = alpha / (alpha + mean) by its rate under the model. The Poisson likelihood of w x with the
+    /// exposure w has the score and the information of the counts.
+    pub(crate) fn weighed(&self, model: &Model, workers: &Workers) -> Self {
+        let columns = workers.map(model.parts.iter().zip(&self.columns), |(parts, column)| {
+            column.weighed(&model.expected(parts), model.alpha)
+        });
+        Self::of(self.features, columns)
+    }
+
+    /// The same with activations expected to be as large as the total of a column is, relative to the mean of all.
+    pub(crate) fn sized(self) -> Self {
+        let mean = self.total / self.columns.len().max(1) as f64;
+        let sized = |column: Column<'a>| Column { size: (column.total / mean).max(1e-6), ..column };
+        Self { columns: self.columns.into_iter().map(sized).collect(), ..self }
+    }
+
+    /// The sizes of the columns; empty if all are one.
+    pub(crate) fn sizes(&self) -> Arc<[f64]> {
+        let sizes = || self.columns.iter().map(|column| column.size);
+        if sizes().all(|size| size == 1.0) { Arc::new([]) } else { sizes().collect() }
+    }
+
+    /// The same with every column times the weight of its typical entry if the counts scatter, and these weights.
+    pub(crate) fn balanced(&self, alpha: f64) -> (Self, Vec<f64>) {
+        let weight = |column: &Column| {
+            let squares: f64 = column.x.iter().map(|x| x * x).sum();
+            if column.total > 0.0 { 1.0 / (1.0 + squares / column.total / alpha) } else { 1.0 }
+        };
+        let weights: Vec<f64> = self.columns.iter().map(weight).collect();
+        let scaled = |(column, weight): (&Column<'a>, &f64)| column.times(*weight);
+        let columns = self.columns.iter().zip(&weights).map(scaled).collect();
+        (Self::of(self.features, columns), weights)
     }
 
     /// How many of so many steps are taken: fewer where every one of them sees many entries. Differences of the evidence are
@@ -188,15 +295,16 @@ impl<'a> View<'a> {
         LITTLE * (self.features + self.columns.len()) as f64
     }
 
-    /// The mean of the positive entries.
-    pub(crate) fn mean_positive(&self) -> f64 {
-        let positive = |column: &Column| column.x.iter().filter(|x| **x > 0.0).count();
-        self.total / self.columns.iter().map(positive).sum::<usize>().max(1) as f64
+    /// The mean of the positive entries, each with the weight of counts that scatter about it with alpha.
+    pub(crate) fn mean_positive(&self, alpha: f64) -> f64 {
+        let positive = || self.columns.iter().flat_map(|column| column.x.iter()).filter(|x| **x > 0.0);
+        let weighed: f64 = positive().map(|x| x / (1.0 + x / alpha)).sum();
+        weighed / positive().count().max(1) as f64
     }
 
     pub(crate) fn of(features: usize, columns: Vec<Column<'a>>) -> Self {
         let total = columns.iter().map(|column| column.total).sum();
-        let partial = columns.iter().any(|column| !column.missing.is_empty());
+        let partial = columns.iter().any(|column| !column.is_whole());
         Self { features, columns, total, partial }
     }
 }

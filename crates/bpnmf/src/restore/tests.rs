@@ -128,8 +128,10 @@ fn empty_rows_and_columns_do_not_change_a_single_bit_when_counts_scatter() {
     let noise = Noise::Scattered { alpha: 20.0 };
     let engine = Gibbs { burn_in: 3, noise, ..Default::default() };
     let case = case(true, true, [40, 30]);
-    let plain = fitted(&engine, &case.plain, &options());
-    let mut padded = fitted(&engine, &case.padded, &options());
+    let search = Some(Search { noise: Some(noise), ..Search::default() });
+    let options = RunOptions { search, ..options() };
+    let plain = fitted(&engine, &case.plain, &options);
+    let mut padded = fitted(&engine, &case.padded, &options);
     assert_eq!(padded.trace, plain.trace);
     assert_eq!(occupied(&padded.posterior, &case), plain.posterior);
     assert_eq!(padded.state.noise(), noise);

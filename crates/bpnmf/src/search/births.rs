@@ -2,6 +2,7 @@
 
 use super::resolution::{deviance, expected_deviance};
 use super::start::factorise;
+use crate::meanfield::kernels::dot;
 use crate::meanfield::model::{Model, Part, insert};
 use crate::meanfield::view::{Column, View};
 use crate::random::Key;
@@ -20,15 +21,11 @@ fn excess<'a>(model: &Model, view: &View<'a>, workers: &Workers) -> View<'a> {
     View::of(features, columns)
 }
 
-/// The mean of every entry of a column, zero where it is missing.
+/// The mean of every entry of a column times its weight, zero where it is missing: what is expected of the entry as it is
+/// held.
 pub(super) fn expected(model: &Model, column: &Column, parts: &[Part]) -> Vec<f64> {
-    let mut mean = vec![0.0; model.features];
-    for part in parts {
-        let h = part.mean();
-        let entries = model.shapes(part.k).iter().zip(model.rates(part.k));
-        mean.iter_mut().zip(entries).for_each(|(m, (shape, rate))| *m += h / rate * shape);
-    }
-    column.missing.iter().for_each(|&f| mean[f as usize] = 0.0);
+    let mut mean = model.expected(parts);
+    column.expose(&mut mean);
     mean
 }
 
@@ -42,7 +39,7 @@ pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, worker
         return 0;
     }
     let features = model.features;
-    let (b, c, d) = (model.prior.b(), model.prior.c(), model.prior.d());
+    let (b, c) = (model.prior.b(), model.prior.c());
     let factors = factorise(&excess, count, 15, key, model.simd, workers);
     let before = model.components();
     for k in 0..count {
@@ -62,7 +59,8 @@ pub(super) fn add(model: &mut Model, view: &View, count: usize, key: Key, worker
         let row = &factors.w[k * features..][..features];
         let new = model.push(row.iter().map(|w| a + w * mean * rate), rate);
         for t in on {
-            model.parts[t].push(Part::new(new, c + counts(t), d + mean));
+            let rate = model.d_in(&view.columns[t]) + mean;
+            model.parts[t].push(Part::new(new, c + counts(t), rate));
         }
     }
     model.settle(workers);
@@ -120,7 +118,7 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
     if halves.iter().any(Vec::is_empty) {
         return;
     }
-    let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());
+    let (a, b, c) = (model.prior.a(), model.prior.b(), model.prior.c());
     for &(t, _) in &columns {
         model.parts[t].retain(|part| part.k != k);
     }
@@ -139,7 +137,9 @@ fn in_two(model: &mut Model, view: &View, k: usize, key: Key, workers: &Workers)
             model.push(shapes.into_iter(), rate)
         };
         for &i in on {
-            insert(&mut model.parts[columns[i].0], Part::new(place, c + counts(i), d + mean));
+            let t = columns[i].0;
+            let rate = model.d_in(&view.columns[t]) + mean;
+            insert(&mut model.parts[t], Part::new(place, c + counts(i), rate));
         }
     }
 }
@@ -164,4 +164,112 @@ pub(super) fn halve_largest(model: &mut Model, workers: &Workers) {
         }
     }
     model.settle(workers);
+}
+
+/// Columns that may give a component its looks, and those that are asked whether they share it: no more than keep the work
+/// within so many products.
+const MOST_PRODUCTS: f64 = 2e8;
+
+/// A column shares what another has too much of if its score is so many standard deviations above zero.
+const SHARED: f64 = 1.5;
+
+/// The most that one column adds to a direction's score, and the most columns a new component starts on in.
+const MOST_SCORE: f64 = 50.0;
+const MOST_SHARING: usize = 30;
+
+/// Directions closer to each other than this cosine are the same.
+const SAME: f64 = 0.85;
+
+/// Adds up to `count` components, each from what one column has too much of and others share, and says how many.
+///
+/// With the rates R of the model and weights w the score of column t' for more of the direction e is
+/// sum_f w (X / R - 1) e, with the variance sum_f w X / R^2 e^2. The directions are the excesses of the columns; the one
+/// whose squared scores beyond [`SHARED`], added up over the other columns, are largest comes first. It finds components
+/// that are on in a few columns only, which an NMF of the residual does not.
+pub(super) fn share(model: &mut Model, view: &View, count: usize, workers: &Workers) -> usize {
+    let (features, before) = (model.features, model.components());
+    let looked: Vec<usize> = {
+        let most = (MOST_PRODUCTS / (2.0 * features as f64)).sqrt() as usize;
+        let every = view.columns.len().div_ceil(most.max(2)).max(1);
+        (0..view.columns.len()).step_by(every).filter(|&t| view.columns[t].total > 0.0).collect()
+    };
+    // Slopes, curvatures and directions of all columns, each by features.
+    let columns = workers.map(looked.iter(), |&t| {
+        let column = &view.columns[t];
+        let mean = model.expected(&model.parts[t]);
+        let mut weights = vec![1.0; features];
+        column.expose(&mut weights);
+        let x = column.to_dense(features);
+        let (mut slope, mut curve, mut excess) =
+            (vec![0.0; features], vec![0.0; features], vec![0.0; features]);
+        for f in 0..features {
+            let (mean, weighed) = (mean[f].max(1e-9), x[f]);
+            slope[f] = weighed / mean - weights[f];
+            curve[f] = weighed / (mean * mean);
+            // In counts, not in weighed ones.
+            excess[f] = if weights[f] > 0.0 { (weighed / weights[f] - mean).max(0.0) } else { 0.0 };
+        }
+        (slope, curve, excess)
+    });
+    let total = |t: usize| columns[t].2.iter().sum::<f64>();
+    let directions: Vec<Vec<f64>> = (0..columns.len())
+        .map(|t| {
+            let all = total(t).max(f64::MIN_POSITIVE);
+            columns[t].2.iter().map(|excess| excess / all).collect()
+        })
+        .collect();
+    let scores = workers.map(0..columns.len(), |t| {
+        let squares: Vec<f64> = directions[t].iter().map(|e| e * e).collect();
+        let score = |(slope, curve, _): &(Vec<f64>, Vec<f64>, Vec<f64>)| {
+            let (up, variance) = (dot(model.simd, slope, &directions[t]), dot(model.simd, curve, &squares));
+            (up / variance.max(1e-300).sqrt(), up / variance.max(1e-300))
+        };
+        columns.iter().map(score).collect::<Vec<(f64, f64)>>()
+    });
+    let strength = |t: usize| {
+        let others = scores[t].iter().enumerate().filter(|(other, _)| *other != t);
+        others.map(|(_, (score, _))| (score - SHARED).max(0.0).powi(2).min(MOST_SCORE)).sum::<f64>()
+    };
+    let mut order: Vec<(f64, usize)> = (0..columns.len()).map(|t| (strength(t), t)).collect();
+    order.retain(|(strength, _)| *strength > 0.0);
+    order.sort_by(|x, y| y.0.total_cmp(&x.0).then(x.1.cmp(&y.1)));
+    let cosine = |s: usize, t: usize| {
+        let (one, other) = (&directions[s], &directions[t]);
+        dot(model.simd, one, other) / (dot(model.simd, one, one) * dot(model.simd, other, other)).sqrt()
+    };
+    let mut chosen: Vec<usize> = Vec::new();
+    for &(_, t) in &order {
+        if chosen.len() == count {
+            break;
+        }
+        if chosen.iter().all(|&other| cosine(other, t) <= SAME) {
+            chosen.push(t);
+        }
+    }
+    let (a, b, c) = (model.prior.a(), model.prior.b(), model.prior.c());
+    for t in chosen {
+        let mut on: Vec<usize> = (0..columns.len()).filter(|&s| s != t && scores[t][s].0 > SHARED).collect();
+        on.sort_by(|&r, &s| scores[t][s].0.total_cmp(&scores[t][r].0).then(r.cmp(&s)));
+        on.truncate(MOST_SHARING);
+        on.push(t);
+        on.sort_unstable();
+        let mut row = vec![0.0; features];
+        for &s in &on {
+            let all = total(s).max(1e-9);
+            row.iter_mut().zip(&columns[s].2).for_each(|(row, excess)| *row += excess / all);
+        }
+        let sum: f64 = row.iter().sum();
+        let counts: Vec<f64> =
+            on.iter().map(|&s| scores[t][s].1.max(0.01 * view.columns[looked[s]].total).max(1e-6)).collect();
+        let mean = counts.iter().sum::<f64>() / on.len() as f64;
+        let rate = b + on.len() as f64;
+        let new = model.push(row.iter().map(|w| a + w / sum * mean * rate), rate);
+        for (&s, counts) in on.iter().zip(counts) {
+            let t = looked[s];
+            let rate = model.d_in(&view.columns[t]) + mean;
+            model.parts[t].push(Part::new(new, c + counts, rate));
+        }
+    }
+    model.settle(workers);
+    model.components() - before
 }

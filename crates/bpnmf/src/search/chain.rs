@@ -100,10 +100,11 @@ pub(super) fn settle(
     workers: &Workers,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) {
-    let mut state = state_of(model);
+    let noise = super::noise_of(model.alpha);
+    let mut state = State { scatter: crate::infer::scatter::Scatter::new(noise), ..state_of(model) };
     let whole = counts.first_fraction().is_none();
     let expected = !whole || view.total > MANY_COUNTS;
-    let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, ..Gibbs::default() };
+    let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, noise };
     let sweeps = (BUDGET / view.total).clamp(LEAST_SWEEPS, MOST_SWEEPS) as usize;
     let batch = Batch::all(counts);
     let mut prior = model.prior;
@@ -126,6 +127,8 @@ pub(super) fn settle(
     }
     model.prior =
         if looks > 0.0 { with_numbers(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
+    let weighed = model.alpha.is_finite().then(|| view.weighed(model, workers));
+    let view = weighed.as_ref().unwrap_or(view);
     read(model, view, &state, workers);
     model.ascend(view, 3, workers);
 }
@@ -149,12 +152,15 @@ pub(super) fn fill(
     workers: &Workers,
 ) {
     let (prior, features) = (model.prior, model.features);
+    model.sizes = view.sizes();
     model.rate = vec![prior.b(); components];
     model.unseen = vec![0.0; if view.partial { components * features } else { 0 }];
     for (column, on) in view.columns.iter().zip(columns) {
         for &(k, h) in on {
             model.rate[k] += h;
-            column.missing.iter().for_each(|&f| model.unseen[k * features + f as usize] += h);
+            if !model.unseen.is_empty() {
+                column.add_unseen(model.simd, h, &mut model.unseen[k * features..][..features]);
+            }
         }
     }
     let least = 0.5 * prior.a();
@@ -176,7 +182,7 @@ pub(super) fn fill(
         .map(|(column, on)| {
             on.iter()
                 .map(|&(k, h)| {
-                    let rate = prior.d() + model.sum_in(column, k);
+                    let rate = model.d_in(column) + model.sum_in(column, k);
                     Part::new(k, (h * rate).max(0.5 * prior.c()), rate)
                 })
                 .collect()

@@ -157,7 +157,7 @@ fn give_activations(
     takers: &[(usize, f64)],
 ) {
     let explains = model.sum[k];
-    let (c, d) = (model.prior.c(), model.prior.d());
+    let c = model.prior.c();
     for (t, part) in columns {
         let h = part.mean();
         for &(j, share) in takers {
@@ -168,7 +168,8 @@ fn give_activations(
                     model.parts[*t][at] = Part::new(j, shape + share * h * rate, rate);
                 }
                 Err(_) if share * model.sum[j] > TAKES_OVER * explains => {
-                    let rate = d + model.sum_in(&view.columns[*t], j);
+                    let column = &view.columns[*t];
+                    let rate = model.d_in(column) + model.sum_in(column, j);
                     insert(&mut model.parts[*t], Part::new(j, c + share * h * rate, rate));
                 }
                 Err(_) => {}

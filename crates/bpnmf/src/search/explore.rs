@@ -3,14 +3,17 @@
 use super::eliminate::{BULK, Patience, THOROUGH, delete_least, eliminate};
 use super::mask::remask;
 use super::rank::Rank;
-use super::{Journal, Search, SearchStep, Watch, births, floor, rank, start};
+use super::{Journal, Search, SearchStep, Watch, births, floor, rank, start, unmix};
 use crate::infer::state::least_usage;
 use crate::meanfield::hyper::learn;
 use crate::meanfield::model::{Model, used};
+use crate::meanfield::scatter;
 use crate::meanfield::view::View;
+use crate::noise::Noise;
 use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
 use crate::workers::Workers;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The most components of the NMF that the search starts from. Births can go beyond.
@@ -60,6 +63,9 @@ const MOST_MASKS: usize = 8;
 const FIRST_BROOD: usize = 4;
 const BROOD: usize = 8;
 
+/// Rounds of taking components out of each other.
+const MOST_POLISHES: usize = 3;
+
 /// Rounds of births that may fail in a row before the search ends, and the most rounds.
 const FAILED_BROODS: usize = 1;
 const MOST_BROODS: usize = 100;
@@ -79,6 +85,60 @@ pub(super) struct Run<'a> {
     pub(super) verdicts: Vec<u64>,
     /// Stages that were done before.
     pub(super) past: Option<Journal>,
+    /// How counts scatter.
+    pub(super) scatter: Scatter,
+}
+
+/// How counts scatter about their rates: alpha of the variance mean + mean^2 / alpha, infinite for Poisson counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scatter {
+    /// Where the search starts. If it is learned, it never goes below: a model that lacks components takes what they explain
+    /// for scatter, and with more scatter it would lose more of them.
+    pub(super) alpha: f64,
+    /// Whether it is learned on the way.
+    pub(super) learned: bool,
+    /// Whether the first model must tell where the search starts.
+    pub(super) unknown: bool,
+}
+
+impl Scatter {
+    /// As it was asked for. If it was not, the bulk of the singular values says whether counts scatter more than Poisson
+    /// counts.
+    pub(super) fn new(noise: Option<Noise>, view: &View) -> Self {
+        match noise {
+            Some(noise) => {
+                Self { alpha: noise.alpha().unwrap_or(f64::INFINITY), learned: false, unknown: false }
+            }
+            None => {
+                let alpha = rank::alpha(view);
+                let first = alpha.unwrap_or(f64::INFINITY);
+                Self { alpha: first, learned: first.is_finite(), unknown: alpha.is_none() }
+            }
+        }
+    }
+
+    /// The first model has told it.
+    fn told(&mut self, alpha: f64) {
+        if self.unknown {
+            *self = Self { alpha, learned: alpha.is_finite(), unknown: false };
+        }
+    }
+}
+
+/// The counts at a level of the search: all of them times a power.
+#[derive(Clone, Copy)]
+pub(super) struct Level<'v, 'a> {
+    /// The counts themselves.
+    counts: &'v View<'a>,
+    /// Times the power.
+    view: &'v View<'a>,
+    power: f64,
+}
+
+impl<'v, 'a> Level<'v, 'a> {
+    pub(super) fn of(counts: &'v View<'a>) -> Self {
+        Self { counts, view: counts, power: 1.0 }
+    }
 }
 
 impl Run<'_> {
@@ -87,16 +147,30 @@ impl Run<'_> {
         self.stopped |= !self.watch.step(&step);
     }
 
+    /// The counts as the moves see them: weighed by the model if they scatter, for which alpha is learned anew.
+    pub(super) fn weigh<'v, 'a>(&self, model: &mut Model, level: Level<'v, 'a>) -> Cow<'v, View<'a>> {
+        if self.scatter.learned {
+            let first = self.scatter.alpha * level.power;
+            let alpha = scatter::learned(model, level.counts, level.power, self.workers);
+            model.alpha = if first.is_finite() { alpha.max(first) } else { alpha };
+        }
+        if model.alpha.is_infinite() {
+            return Cow::Borrowed(level.view);
+        }
+        Cow::Owned(level.view.weighed(model, self.workers))
+    }
+
     /// A model fitted to `view` from an NMF, its number of components by elimination and births.
     pub(super) fn explore(&mut self, view: &View, prior: &CheckedPrior, search: &Search) -> Model {
         let workers = self.workers;
         let mut model = Model::empty(workers.simd, view.features, view.columns.len(), *prior);
-        let levels = levels(view);
+        model.sizes = view.sizes();
+        let levels = levels(view, self.scatter.alpha);
         for (i, power) in levels.iter().enumerate() {
             let scaled = (*power < 1.0).then(|| view.scaled(*power));
-            let view = scaled.as_ref().unwrap_or(view);
+            let level = Level { counts: view, view: scaled.as_ref().unwrap_or(view), power: *power };
             if i == 0 {
-                self.begin(&mut model, view, prior, search);
+                self.begin(&mut model, level, prior, search);
             } else {
                 self.stage(&mut model, |run, model| {
                     model.lift(power / levels[i - 1], workers);
@@ -105,16 +179,26 @@ impl Run<'_> {
                 });
             }
             self.stage(&mut model, |run, model| {
-                settle(model, view, workers);
-                try_all_on(model, view, workers);
+                let view = run.weigh(model, level);
+                settle(model, &view, workers);
+                let view = run.weigh(model, level);
+                try_all_on(model, &view, workers);
                 run.say("mask", active(model));
                 0
             });
-            self.finish(&mut model, view);
+            self.finish(&mut model, level);
         }
-        self.grow(&mut model, view);
+        let level = Level::of(view);
+        self.grow(&mut model, level);
         while search.grows && !self.stopped && self.stage(&mut model, |_, model| widen(model)) == YES {
-            self.grow(&mut model, view);
+            self.grow(&mut model, level);
+        }
+        for _ in 0..MOST_POLISHES {
+            if self.stopped || self.stage(&mut model, |run, model| run.unmix(model, level)) == NO {
+                break;
+            }
+            self.finish(&mut model, level);
+            self.grow(&mut model, level);
         }
         self.stage(&mut model, |_, model| {
             start::at_least_one(model, view, workers);
@@ -126,7 +210,7 @@ impl Run<'_> {
     /// Where counts are few the bound wants fewer components than singular values show: then there are as many as these
     /// show. How many that is, 0 if they say nothing.
     pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> usize {
-        if self.stopped {
+        if self.stopped || model.alpha.is_finite() {
             return 0;
         }
         let (key, workers) = (self.key.derived(400), self.workers);
@@ -150,26 +234,34 @@ impl Run<'_> {
     }
 
     /// The start, as large as it has to be, and what goes of it at once.
-    fn begin(&mut self, model: &mut Model, view: &View, prior: &CheckedPrior, search: &Search) {
+    fn begin(&mut self, model: &mut Model, level: Level<'_, '_>, prior: &CheckedPrior, search: &Search) {
         let workers = self.workers;
+        let balanced = level.view.balanced(self.scatter.alpha * level.power);
+        let view = &balanced.0;
         let mut most = most_at_start(view).min(prior.components());
         loop {
-            self.stage(model, |run, model| {
-                run.start(model, view, prior, search, most);
-                0
+            let alpha = self.stage(model, |run, model| {
+                run.start(model, level, &balanced, prior, search, most);
+                if !run.scatter.unknown {
+                    return run.scatter.alpha.to_bits();
+                }
+                scatter::learned(model, level.counts, level.power, workers).to_bits()
             });
+            self.scatter.told(f64::from_bits(alpha) / level.power);
             let again = self.stage(model, |run, model| {
                 let mut full = true;
                 // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
                 for _ in 0..MOST_BULKS {
                     let before = model.components();
-                    run.eliminate(model, view, BULK);
+                    let view = run.weigh(model, level);
+                    run.eliminate(model, &view, BULK);
                     full = model.components() as f64 > FULL * most as f64;
                     if !full || model.components() == before {
                         break;
                     }
-                    settle(model, view, workers);
-                    choose_mask(model, view, workers);
+                    let view = run.weigh(model, level);
+                    settle(model, &view, workers);
+                    choose_mask(model, &view, workers);
                 }
                 u64::from(search.guess.is_none() && full && most < largest_start(view, prior))
             });
@@ -181,23 +273,40 @@ impl Run<'_> {
     }
 
     /// An NMF with `most` components, or with those that were guessed.
-    fn start(&mut self, model: &mut Model, view: &View, prior: &CheckedPrior, search: &Search, most: usize) {
+    fn start(
+        &mut self,
+        model: &mut Model,
+        level: Level<'_, '_>,
+        (balanced, weights): &(View<'_>, Vec<f64>),
+        prior: &CheckedPrior,
+        search: &Search,
+        most: usize,
+    ) {
         let (workers, simd) = (self.workers, self.workers.simd);
-        let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * view.features;
-        let factors = match search.guess.as_ref().filter(fits) {
-            Some(guess) => start::factorise_guess(view, guess, simd, workers),
-            None => start::factorise(view, most, NMF_ITERATIONS, self.key, simd, workers),
+        let fits = |guess: &&Arc<[f32]>| guess.len() <= prior.components() * balanced.features;
+        let mut factors = match search.guess.as_ref().filter(fits) {
+            Some(guess) => start::factorise_guess(balanced, guess, simd, workers),
+            None => start::factorise(balanced, most, NMF_ITERATIONS, self.key, simd, workers),
         };
+        let scaled = factors.h.iter_mut().zip(weights);
+        scaled.for_each(|(h, weight)| h.iter_mut().for_each(|h| *h /= weight));
         let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
-        *model = start::model(view, &factors, first, simd, workers);
-        model.ascend(view, 5, workers);
+        *model = start::model(level.view, &factors, first, simd, workers);
+        model.alpha = self.scatter.alpha * level.power;
+        let view = if model.alpha.is_finite() {
+            Cow::Owned(level.view.weighed(model, workers))
+        } else {
+            Cow::Borrowed(level.view)
+        };
+        model.ascend(&view, 5, workers);
         learn(model, workers);
-        model.ascend(view, 5, workers);
-        remask(model, view, workers);
+        let view = self.weigh(model, level);
+        model.ascend(&view, 5, workers);
+        remask(model, &view, workers);
         model.drop_empty();
-        start::at_least_one(model, view, workers);
+        start::at_least_one(model, &view, workers);
         learn(model, workers);
-        model.converge(view, view.effort(60), view.tolerance(), workers);
+        model.converge(&view, view.effort(60), view.tolerance(), workers);
         self.say("factors", active(model));
     }
 
@@ -209,10 +318,11 @@ impl Run<'_> {
     }
 
     /// Convergence and thorough elimination in turn, until no component goes.
-    fn finish(&mut self, model: &mut Model, view: &View) {
+    fn finish(&mut self, model: &mut Model, level: Level<'_, '_>) {
         let workers = self.workers;
         for round in 0..MOST_ROUNDS {
             let went = self.stage(model, |run, model| {
+                let view = &run.weigh(model, level);
                 let (before, last) = (model.components(), model.evidence(view, workers));
                 settle(model, view, workers);
                 choose_mask(model, view, workers);
@@ -231,14 +341,14 @@ impl Run<'_> {
     }
 
     /// Births from what is unexplained, as long as the evidence gains by them; then all components are judged again.
-    fn grow(&mut self, model: &mut Model, view: &View) {
+    fn grow(&mut self, model: &mut Model, level: Level<'_, '_>) {
         let (mut count, mut failed, mut changed) = (FIRST_BROOD, 0, false);
         for brood in 0..MOST_BROODS {
-            let verdict = self.stage(model, |run, model| run.brood(model, view, brood, count));
+            let verdict = self.stage(model, |run, model| run.brood(model, level, brood, count));
             changed |= verdict != NO;
             // Better, but not more: that is worth keeping, but no reason to go on.
             failed = if verdict <= YES { failed + 1 } else { 0 };
-            if failed > FAILED_BROODS || self.stopped {
+            if failed > FAILED_BROODS + usize::from(self.scatter.learned) || self.stopped {
                 break;
             }
             if verdict.saturating_sub(YES) > count as u64 / 2 {
@@ -246,25 +356,41 @@ impl Run<'_> {
             }
         }
         if changed && !self.stopped {
-            self.finish(model, view);
+            self.finish(model, level);
         }
+    }
+
+    /// Components taken out of each other, if counts scatter.
+    fn unmix(&mut self, model: &mut Model, level: Level<'_, '_>) -> u64 {
+        let view = &self.weigh(model, level);
+        if model.alpha.is_infinite() {
+            return NO;
+        }
+        let before = model.evidence(view, self.workers);
+        let taken = unmix::unmix(model, view, self.workers);
+        let gain = model.evidence(view, self.workers) - before;
+        self.say("unmix", active(model));
+        if gain > LEAST_GAIN * view.tolerance() { YES } else { NO }
     }
 
     /// New components from the residual, or present ones split in two, in turn. Only the new ones are judged: the others were
     /// before. [`NO`], or [`YES`] and how many more there are.
-    fn brood(&mut self, model: &mut Model, view: &View, brood: usize, count: usize) -> u64 {
+    fn brood(&mut self, model: &mut Model, level: Level<'_, '_>, brood: usize, count: usize) -> u64 {
         let workers = self.workers;
+        let view = &self.weigh(model, level);
         let room = model.prior.components().saturating_sub(model.components());
         let key = self.key.derived(100 + brood as u64);
         let mut grown = model.clone();
-        let (stage, born) = match brood % 2 {
+        let kinds = if self.scatter.learned { 3 } else { 2 };
+        let (stage, born) = match brood % kinds {
             0 => ("births", births::add(&mut grown, view, count.min(room), key, workers)),
-            _ => ("splits", births::split(&mut grown, view, count.min(room), key, workers)),
+            1 => ("splits", births::split(&mut grown, view, count.min(room), key, workers)),
+            _ => ("shared", births::share(&mut grown, view, (3 * count).min(room), workers)),
         };
         if born == 0 {
             return NO;
         }
-        grown.ascend(view, 3, workers);
+        grown.ascend(view, if stage == "shared" { 8 } else { 3 }, workers);
         remask(&mut grown, view, workers);
         grown.drop_empty();
         let new = grown.components().saturating_sub(model.components());
@@ -283,9 +409,9 @@ impl Run<'_> {
 /// The powers of the likelihood that the search goes through: from where the mean of the positive entries is
 /// [`FIRST_LEVEL`] to the data themselves. Convergence takes long where counts are many; what a component looks like is
 /// known with few.
-fn levels(view: &View) -> Vec<f64> {
+fn levels(view: &View, alpha: f64) -> Vec<f64> {
     let mut levels = vec![1.0];
-    let mut mean = view.mean_positive();
+    let mut mean = view.mean_positive(alpha);
     while mean > 1.5 * FIRST_LEVEL {
         let factor = (FIRST_LEVEL / mean).max(1.0 / LEVEL_FACTOR);
         levels.insert(0, levels[0] * factor);

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::kernel::Simd;
 use crate::meanfield::model::{Layouts, Model, Part};
 use std::io;
+use std::sync::Arc;
 
 /// A search that was stopped.
 #[derive(Debug, Clone)]
@@ -37,7 +38,7 @@ impl Run<'_> {
             let verdict = past.verdicts[step];
             self.verdicts.push(verdict);
             if step + 1 == past.verdicts.len() {
-                *model = Model { simd: model.simd, ..past.model };
+                *model = Model { simd: model.simd, sizes: Arc::clone(&model.sizes), ..past.model };
             } else {
                 self.past = Some(past);
             }
@@ -70,9 +71,22 @@ impl Stage<'_> {
     pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
         out.length(self.verdicts.len())?;
         self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
-        let Model { simd: _, features, prior, shape, rate, unseen, geometric, sum, layouts: _, parts } =
-            self.model;
+        let Model {
+            simd: _,
+            features,
+            prior,
+            alpha,
+            sizes: _,
+            shape,
+            rate,
+            unseen,
+            geometric,
+            sum,
+            layouts: _,
+            parts,
+        } = self.model;
         out.prior(prior)?;
+        out.f64(*alpha)?;
         out.length(*features)?;
         out.length(rate.len())?;
         out.length(parts.len())?;
@@ -98,7 +112,10 @@ impl Journal {
         if verdicts.is_empty() {
             return Err(bad("a search without a stage"));
         }
-        let prior = from.prior()?;
+        let (prior, alpha) = (from.prior()?, from.f64()?);
+        if !(alpha > 0.0) {
+            return Err(bad("an alpha out of its range"));
+        }
         let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
         let of_w = from.room(features, components, 8)?;
         let (shape, rate) = (from.f64s(of_w)?, from.f64s(components)?);
@@ -124,8 +141,22 @@ impl Journal {
         }
         // The instructions are those of whoever goes on.
         let layouts = Layouts::default();
-        let model =
-            Model { simd: Simd::Auto, features, prior, shape, rate, unseen, geometric, sum, layouts, parts };
+        // They are known from the counts.
+        let sizes = Arc::new([]);
+        let model = Model {
+            simd: Simd::Auto,
+            features,
+            prior,
+            alpha,
+            sizes,
+            shape,
+            rate,
+            unseen,
+            geometric,
+            sum,
+            layouts,
+            parts,
+        };
         Ok(Self { verdicts, model })
     }
 }

@@ -21,6 +21,7 @@ mod start;
 mod symmetric;
 #[cfg(test)]
 mod tests;
+mod unmix;
 
 use crate::counts::Counts;
 use crate::error::Error;
@@ -33,7 +34,7 @@ use crate::prior::CheckedPrior;
 use crate::random::Key;
 use crate::workers::Workers;
 use eliminate::BULK;
-use explore::{Run, active, force};
+use explore::{Level, Run, Scatter, active, force};
 pub(crate) use journal::{Journal, Stage};
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
@@ -202,8 +203,10 @@ impl Search {
         watch: &mut dyn Watch,
     ) -> Result<Found, Error> {
         let (start, verdicts) = (std::time::Instant::now(), Vec::new());
-        let mut run = Run { key, workers, start, watch, stopped: false, verdicts, past };
         let view = View::new(counts);
+        let scatter = Scatter::new(self.noise, &view);
+        let view = if scatter.alpha.is_finite() { view.sized() } else { view };
+        let mut run = Run { key, workers, start, watch, stopped: false, verdicts, past, scatter };
         let mut coarse = None;
         let mut model = None;
         let mut power = self.coarsening.unwrap_or(1.0);
@@ -242,11 +245,14 @@ impl Search {
             chain::settle(&mut model, &view, used, key.derived(500), workers, &mut go_on);
         }
         if let Some(wanted) = self.components {
+            let view = run.weigh(&mut model, Level::of(&view));
             force(&mut model, &view, wanted, key.derived(600), workers);
         }
         let seconds = run.start.elapsed().as_secs_f64();
-        let (prior, forced, noise) = (model.prior, self.components, self.noise.unwrap_or_default());
-        let discovery = Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
+        let (prior, forced) = (model.prior, self.components);
+        let noise = noise_of(model.alpha);
+        let discovery =
+            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
         Ok(Found { discovery, counts: coarse, model })
     }
 
@@ -261,6 +267,8 @@ impl Search {
     ) {
         const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
         let mut model = model.clone();
+        // The coarser, the less of it.
+        let scatter = core::mem::replace(&mut run.scatter.learned, false);
         let mut before = 1.0;
         for step in STEPS {
             let fewer = resolution::coarsened(counts, power * step);
@@ -273,7 +281,9 @@ impl Search {
             before = step;
             model.shape.iter_mut().for_each(|nu| *nu = a + (*nu - a).max(0.0) * scale);
             model.set_prior(a, model.prior.b() / scale, model.prior.c(), model.prior.d());
+            model.alpha *= scale;
             model.settle(run.workers);
+            let view = run.weigh(&mut model, Level::of(&view));
             model.ascend(&view, 1, run.workers);
             mask::remask(&mut model, &view, run.workers);
             model.drop_empty();
@@ -285,14 +295,20 @@ impl Search {
                 break;
             }
         }
+        run.scatter.learned = scatter;
     }
+}
+
+/// The noise of counts with the variance mean + mean^2 / alpha.
+fn noise_of(alpha: f64) -> Noise {
+    if alpha.is_finite() { Noise::Scattered { alpha } } else { Noise::Poisson }
 }
 
 /// What deleting each slot costs, from the averages of a run: nothing to lose where it is nowhere likely to be on.
 pub(crate) fn evidence(
     slots: &Slots<'_>,
     counts: &Counts,
-    prior: &CheckedPrior,
+    discovery: &Discovery,
     workers: &Workers,
 ) -> Vec<f64> {
     let features = counts.features();
@@ -312,9 +328,18 @@ pub(crate) fn evidence(
         return evidence;
     }
     let view = View::new(counts);
-    let mut model = Model::empty(workers.simd, features, counts.observations(), *prior);
+    let mut model = Model::empty(workers.simd, features, counts.observations(), discovery.prior);
     let w = |k: usize, f: usize| slots.dictionary[k * features + f];
     chain::fill(&mut model, &view, components, &w, &columns, workers);
+    let view = match discovery.noise.alpha() {
+        Some(alpha) => {
+            model.alpha = alpha;
+            let weighed = view.weighed(&model, workers);
+            chain::fill(&mut model, &weighed, components, &w, &columns, workers);
+            weighed
+        }
+        None => view,
+    };
     model.ascend(&view, 3, workers);
     for (&k, value) in kept.iter().zip(eliminate::evidence(&model, &view, workers)) {
         evidence[k] = value;

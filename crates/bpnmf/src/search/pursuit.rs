@@ -82,7 +82,7 @@ fn best_addition(
     banned: Option<usize>,
     buffers: &mut Buffers,
 ) -> Option<Part> {
-    let (c, d) = (model.prior.c(), model.prior.d());
+    let (c, d) = (model.prior.c(), model.d_in(column));
     let Buffers { explained, base, row, field, ratio, products, candidates } = buffers;
     let single = in_single(model, column);
     if single {
@@ -130,7 +130,7 @@ fn best_addition(
             (shape, h, gain(simd, &column.x, base, row, h))
         };
         let part = Part { k, shape, rate, geometric };
-        let value = log_odds[k] - sum * part.mean() - model.kl_h(&part) + gained;
+        let value = log_odds[k] - sum * part.mean() - model.kl_h(column, &part) + gained;
         if value > most {
             (best, most) = (Some(part), value);
         }

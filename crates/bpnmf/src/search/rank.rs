@@ -241,7 +241,7 @@ pub(super) fn rank(view: &View) -> Rank {
     let spectrum = Spectrum::new(&entries, 0.0);
     let limit = SCATTERED / entries.small as f64;
     if spectrum.excess > limit {
-        return Rank { components: scattered(&entries), poisson: false };
+        return Rank { components: scattered(&entries).0.components, poisson: false };
     }
     Rank { components: with_hidden(&entries, &spectrum), poisson: spectrum.excess > -limit }
 }
@@ -264,7 +264,7 @@ fn with_hidden(entries: &Entries, spectrum: &Spectrum) -> usize {
 
 /// The same for counts that scatter more than Poisson: the scatter is what makes the bulk that of noise. What is hidden
 /// below the edge cannot be told from it.
-fn scattered(entries: &Entries) -> usize {
+fn scattered(entries: &Entries) -> (Spectrum, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     while Spectrum::new(entries, high).excess > 0.0 && high < 1e3 {
         (low, high) = (high, 4.0 * high);
@@ -277,5 +277,21 @@ fn scattered(entries: &Entries) -> usize {
             high = middle;
         }
     }
-    Spectrum::new(entries, high).components
+    (Spectrum::new(entries, high), high)
+}
+
+/// What the bulk of the singular values says of the scatter of counts: alpha of the variance mean + mean^2 / alpha, infinite
+/// for Poisson counts. `None` if entries are missing or if there are too few.
+pub(super) fn alpha(view: &View) -> Option<f64> {
+    if view.partial {
+        return None;
+    }
+    let entries = Entries::new(view);
+    if !(SMALLEST..=LARGEST).contains(&entries.small) {
+        return None;
+    }
+    if Spectrum::new(&entries, 0.0).excess <= SCATTERED / entries.small as f64 {
+        return Some(f64::INFINITY);
+    }
+    Some(1.0 / scattered(&entries).1)
 }

@@ -32,7 +32,7 @@ fn seeds(view: &View, count: usize, key: Key, workers: &Workers) -> Vec<f64> {
         let with_latest = workers.map(view.columns.iter(), |column| {
             let mut buffer = Vec::new();
             let row = column.gather(&latest, &mut buffer);
-            let seen = (1.0 - column.unseen(&latest)).max(1e-9);
+            let seen = (1.0 - column.missing_of(&latest)).max(1e-9);
             surprise(workers.simd, &column.x, row, seen / column.total)
         });
         for (least, new) in deviance.iter_mut().zip(with_latest) {
@@ -109,6 +109,7 @@ pub(super) fn model_on(
     let features = view.features;
     let components = factors.w.len() / features;
     let mut model = Model::empty(simd, features, view.columns.len(), prior);
+    model.sizes = view.sizes();
     let mut scales = Vec::with_capacity(components);
     let mut lists = Vec::with_capacity(components);
     for k in 0..components {
@@ -132,7 +133,7 @@ pub(super) fn model_on(
         let row = &factors.w[k * features..][..features];
         model.push(row.iter().map(|w| prior.a() + w * scales[k] * rate), rate);
         for &t in on {
-            let part = Part::new(k, prior.c() + factors.h[t][k], model.prior.d() + scales[k]);
+            let part = Part::new(k, prior.c() + factors.h[t][k], model.d_in(&view.columns[t]) + scales[k]);
             model.parts[t].push(part);
         }
     }
@@ -151,12 +152,12 @@ pub(super) fn at_least_one(model: &mut Model, view: &View, workers: &Workers) {
         column.scatter(workers.simd, &mut row, &column.x, 1.0);
     }
     let on: Vec<usize> = (0..view.columns.len()).filter(|&t| view.columns[t].total > 0.0).collect();
-    let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());
+    let (a, b, c) = (model.prior.a(), model.prior.b(), model.prior.c());
     let rate = b + on.len() as f64;
     model.push(row.into_iter().map(|x| a + x), rate);
     model.settle(workers);
     for t in on {
-        let part = Part::new(0, c + view.columns[t].total, d + model.sum[0]);
+        let part = Part::new(0, c + view.columns[t].total, model.d_in(&view.columns[t]) + model.sum[0]);
         model.parts[t].push(part);
     }
 }
