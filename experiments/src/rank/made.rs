@@ -81,7 +81,7 @@ pub(super) fn low_rank(mean: f64, seed: u64) -> Result<Data, Trouble> {
     factors.data(format!("low rank, mean {mean}, seed {seed}"), mean, &mut stream)
 }
 
-pub(super) fn grid(components: usize, shape: f64, mean: f64, size: Size, seed: u64) -> Result<Data, Trouble> {
+pub(crate) fn grid(components: usize, shape: f64, mean: f64, size: Size, seed: u64) -> Result<Data, Trouble> {
     let mut stream = bpnmf::bench::stream(seed);
     let factors = Factors::gamma(size, components, (0.3, shape), &mut stream);
     factors.data(format!("K0 {components}, shape {shape}, mean {mean}, seed {seed}"), mean, &mut stream)

@@ -42,7 +42,7 @@ pub(super) fn score(truth: &[Vec<f64>], dictionary: &[f32], components: usize) -
     Score {
         ppv: share(components),
         tpr: share(truth.len()),
-        cosine: matched.iter().sum::<f64>() / matched.len().max(1) as f64,
+        cosine: matched.iter().fold(0.0, |sum, cosine| sum + cosine) / matched.len().max(1) as f64,
     }
 }
 
