@@ -57,6 +57,9 @@ const SAME: f64 = 1e-3;
 /// Sums that are not those of a known unit must agree in so many observations.
 const LEAST_OBSERVATIONS: usize = 5;
 
+/// Up to so many components are never too many.
+const FEW: usize = 5;
+
 /// The entries that must be whole, or multiples of something, before it is no coincidence.
 const LEAST_ENTRIES: usize = 20;
 
@@ -90,10 +93,11 @@ impl Suspicion {
             .or_else(|| BASES.into_iter().find_map(|(base, most)| logarithms(counts, base, most)))
     }
 
-    /// Whether more components were found than data of this size can tell apart.
+    /// Whether a search found more components than data of this size can tell apart: more than rows or columns. With
+    /// up to five of them nothing is said, as few rows can be combined in more ways than there are rows.
     pub fn of_components(components: usize, counts: &Counts) -> Option<Self> {
         let (features, observations) = (counts.features(), counts.observations());
-        let too_many = components > features.min(observations);
+        let too_many = components > features.min(observations).max(FEW);
         too_many.then_some(Self::TooManyComponents { components, features, observations })
     }
 }
@@ -294,12 +298,9 @@ fn scaled(counts: &Counts) -> Option<Suspicion> {
         add_multiples(&values, &mut own);
         all.extend(values);
     }
-    if !own.sure() {
-        return None;
-    }
     let mut common = Whole::default();
-    let unit = add_multiples(&all, &mut common);
-    Some(Suspicion::Scaled { factor: unit.filter(|_| common.sure()) })
+    let factor = add_multiples(&all, &mut common).filter(|_| common.sure());
+    (factor.is_some() || own.sure()).then_some(Suspicion::Scaled { factor })
 }
 
 /// The values as multiples of their unit, which is the least of them or a half or a third of that. The least itself, which is
@@ -504,5 +505,9 @@ mod tests {
         );
         let sentence = Suspicion::of_components(13, &data.transposed()).unwrap().to_string();
         assert!(sentence.contains("only 12 features"), "{sentence}");
+        let narrow = counts(&[vec![1.0, 2.0, 3.0], vec![0.0, 4.0, 1.0]]);
+        assert!(
+            Suspicion::of_components(5, &narrow).is_none() && Suspicion::of_components(6, &narrow).is_some()
+        );
     }
 }
