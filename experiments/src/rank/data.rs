@@ -343,6 +343,19 @@ mod tests {
     }
 
     #[test]
+    fn no_data_set_is_taken_for_anything_but_counts() {
+        let some = "synth_short clip_300 clip_1000 bars swimmer breast21 pbmc_facs_300 low_rank_0.46 grid_3_1_50 \
+                    background_1 rank_one_5 missing_25 noise_0.5 noise_5 constant";
+        for name in some.split(' ') {
+            match name.parse::<Set>().unwrap().load(1, None) {
+                Ok(data) => assert_eq!(bpnmf::Suspicion::of(&data.counts), None, "{name}"),
+                Err(Trouble::Absent(reason)) => eprintln!("{name}: skipped: {reason}"),
+                Err(Trouble::Bad(reason)) => panic!("{name}: {reason}"),
+            }
+        }
+    }
+
+    #[test]
     fn names_with_numbers_that_make_no_sense_are_refused() {
         let some =
             "grid_10_1 grid_0_1_5 grid_3_1_5_100 grid_3_1_5_6x7_8 noise_-1 noise_ 5 low_rank_x sparse_5";

@@ -232,6 +232,16 @@ mod tests {
     }
 
     #[test]
+    fn no_set_is_taken_for_anything_but_counts() {
+        for set in all() {
+            match set.load(1, &crate::files::folder()) {
+                Ok(Catalogue { counts, .. }) => assert_eq!(bpnmf::Suspicion::of(&counts), None, "{set}"),
+                Err(trouble) => eprintln!("{set}: skipped: {trouble}"),
+            }
+        }
+    }
+
+    #[test]
     fn published_sets_have_the_shapes_they_are_known_for() {
         let folder = crate::files::folder();
         for (kind, shape) in [(Kind::Sbs, (96, 540, 23)), (Kind::Indel, (83, 1119, 11))] {
