@@ -465,7 +465,7 @@ mod tests {
         let mut expected = raw();
         for column in &mut expected {
             column.iter_mut().step_by(7).for_each(|value| *value += 0.5);
-            column.iter_mut().skip(1).step_by(9).for_each(|value| *value += 0.318);
+            column.iter_mut().skip(1).step_by(9).for_each(|value| *value += 0.37);
         }
         assert_eq!(told(&expected), None);
         // The same number of counts in every observation, on and off, one level, and nothing at all.
