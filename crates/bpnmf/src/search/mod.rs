@@ -246,8 +246,7 @@ impl Search {
         }
         let seconds = run.start.elapsed().as_secs_f64();
         let (prior, forced, noise) = (model.prior, self.components, self.noise.unwrap_or_default());
-        let discovery =
-            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
+        let discovery = Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
         Ok(Found { discovery, counts: coarse, model })
     }
 
