@@ -7,14 +7,14 @@ use std::path::PathBuf;
 pub(crate) struct Flags {
     pub(crate) quick: bool,
     values: Vec<(String, String)>,
-    /// The command that asks for the same, without where it is written to.
+    /// The command that asks for the same, without the files that are written.
     pub(crate) command: String,
 }
 
 impl Flags {
     /// `--quick`, `--out PATH`, `--threads N` and the `others` with a value each.
     pub(crate) fn parse(experiment: &str, arguments: &[String], others: &[&str]) -> Result<Self, String> {
-        let command = format!("cargo run --release -p experiments -- {experiment}");
+        let command = format!("./run {experiment}");
         let mut flags = Self { quick: false, values: Vec::new(), command };
         let mut rest = arguments.iter();
         while let Some(name) = rest.next() {
@@ -27,7 +27,7 @@ impl Flags {
                 return Err(format!("unknown option {name}; {experiment} --help lists them"));
             }
             let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
-            if name != "--out" {
+            if !["--out", "--csv"].contains(&name.as_str()) {
                 flags.command += &format!(" {name} {value}");
             }
             flags.values.push((name.clone(), value.clone()));
@@ -73,7 +73,7 @@ mod tests {
         }
         let flags = parse("--quick --seeds 2 --out y.md").unwrap();
         assert_eq!(flags.out("docs/x.md"), Some("y.md".into()));
-        assert_eq!(flags.command, "cargo run --release -p experiments -- name --quick --seeds 2");
+        assert_eq!(flags.command, "./run name --quick --seeds 2");
     }
 
     #[test]

@@ -8,6 +8,8 @@ mod flags;
 mod quintet;
 mod rank;
 mod recording;
+mod sheet;
+mod signatures;
 mod speed;
 mod spread;
 
@@ -20,6 +22,7 @@ usage: cargo run --release -p experiments -- NAME
   clip      two short clips: their notes, and two stems; clip --help says more
   quintet   five instruments taken apart, beside the paper and KL-NMF; quintet --help says more
   rank      how many components are found where the number is known; rank --help says more
+  signatures  counts that scatter more than Poisson: mutational signatures and others; signatures --help says more
   speed     a server for benches/speed.py: reads `CASE WHAT` lines, prints seconds
 ";
 
@@ -30,6 +33,7 @@ fn main() -> ExitCode {
         Some("clip") => clip::command(&arguments[1..]),
         Some("quintet") => quintet::command(&arguments[1..]),
         Some("rank") => rank::command(&arguments[1..]),
+        Some("signatures") => signatures::command(&arguments[1..]),
         Some("speed") => speed::serve(),
         Some("--help" | "-h" | "help") => {
             print!("{HELP}");

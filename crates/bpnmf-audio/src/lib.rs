@@ -18,6 +18,8 @@ mod stft;
 pub mod wav;
 mod wiener;
 
+#[doc(hidden)]
+pub use bss_eval::best_rows;
 pub use bss_eval::{BssEval, Doubt, Scores, Unscorable, bss_eval};
 #[doc(hidden)]
 pub use decode::read_bytes;

@@ -35,7 +35,8 @@ fn raised(error: bpnmf::Error) -> PyErr {
         Threads { .. } => return PyOSError::new_err(error.to_string()),
         Negative { feature, observation, value } => {
             format!(
-                "Negative values in data: entry ({observation}, {feature}) is {value}, counts cannot be negative"
+                "Negative values in data: entry ({observation}, {feature}) is {value}, counts cannot be negative; if \
+                 these are logarithms or z-scores, give the raw counts"
             )
         }
         NotFinite { feature: observation, observation: feature, value } if value.is_nan() => {

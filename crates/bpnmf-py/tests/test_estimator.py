@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 import types
+import warnings
 
 import numpy as np
 import pytest
 
 import bpnmf
-from bpnmf import BetaProcessNMF, NotFittedError, Prior
+from bpnmf import BetaProcessNMF, DataWarning, NotFittedError, Prior
 
 
 def test_the_parts_that_made_the_counts_are_found(model, counts):
@@ -179,7 +180,7 @@ def test_the_type_of_the_numbers_and_their_order_in_memory_do_not_matter(dtype, 
 BAD = [
     (np.array([[1.0, np.nan]]), ValueError, "NaN"),
     (np.array([[1.0, np.inf]]), ValueError, "inf"),
-    (np.array([[1.0], [-2.0]]), ValueError, r"entry \(1, 0\) is -2, counts cannot be negative"),
+    (np.array([[1.0], [-2.0]]), ValueError, r"entry \(1, 0\) is -2, counts cannot be negative; .* give the raw counts"),
     (np.array([1.0, 2.0]), ValueError, "1-D"),
     (np.float64(3.0), ValueError, "0-D"),
     (np.zeros((2, 2, 2)), ValueError, "3-D"),
@@ -199,6 +200,29 @@ def test_bad_input_is_refused_with_a_sentence(X, error, words, model):
         BetaProcessNMF().fit(X)
     with pytest.raises(error, match=words):
         model.transform(X)
+
+
+def test_data_that_are_no_counts_are_fitted_with_a_warning_that_names_them(counts):
+    some = counts[:30][counts[:30].sum(axis=1) > 0]
+    totals = some.sum(axis=1, keepdims=True)
+    for X, words in (
+        (some / totals, "adds up to 1: the data look like frequencies"),
+        (1e6 * some / totals, "counts per million"),
+        (np.log1p(some), "logarithms"),
+        (0.3 * some, "whole numbers times 0.3"),
+    ):
+        with pytest.warns(DataWarning, match=words + ".*give the raw counts") as caught:
+            BetaProcessNMF(max_iter=5, random_state=0).fit(X)
+        assert caught[0].filename == __file__
+    assert issubclass(DataWarning, UserWarning)
+
+
+def test_counts_and_recordings_are_fitted_without_a_warning(counts):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DataWarning)
+        BetaProcessNMF(max_iter=5, random_state=0).fit(counts[:30])
+        BetaProcessNMF(12, max_iter=5, random_state=0).fit(counts[:8])
+        bpnmf.separate(np.sin(np.arange(8000) * 0.3), 8000, window=256, max_iter=5, random_state=0)
 
 
 def test_negative_and_nan_entries_of_compressed_matrices_are_refused():

@@ -33,7 +33,9 @@ pub enum Error {
         observations: usize,
     },
     /// An entry is negative.
-    #[error("entry ({feature}, {observation}) is {value}: counts cannot be negative")]
+    #[error(
+        "entry ({feature}, {observation}) is {value}: counts cannot be negative; if these are logarithms or z-scores, give the raw counts"
+    )]
     Negative {
         /// Row, from 0.
         feature: usize,

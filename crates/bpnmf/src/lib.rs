@@ -33,6 +33,7 @@ mod run;
 mod search;
 mod special;
 mod stats;
+mod suspicion;
 mod synth;
 mod workers;
 
@@ -51,6 +52,7 @@ pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};
 pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run, run_from};
 pub use search::{Discovery, Dispersion, Resolution, Search, SearchStep, TYPICAL_ENTRY};
+pub use suspicion::Suspicion;
 pub use synth::{GammaReading, Recipe, Synthetic};
 pub use workers::Workers;
 

@@ -8,36 +8,44 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Counts, and what is known of how they came about.
-pub(super) struct Data {
-    pub(super) name: String,
-    pub(super) counts: Counts,
+pub(crate) struct Data {
+    pub(crate) name: String,
+    pub(crate) counts: Counts,
     /// Nothing where the number of components is not known.
-    pub(super) truth: Option<Truth>,
+    pub(crate) truth: Option<Truth>,
 }
 
 /// What a fit should find.
-pub(super) struct Truth {
+pub(crate) struct Truth {
     /// How many components there are.
-    pub(super) components: usize,
+    pub(crate) components: usize,
     /// The components themselves, where they are known; rare ones that do not count are among them.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// One true component.
-pub(super) struct Part {
+pub(crate) struct Part {
     /// Its column of W, length F.
-    pub(super) column: Vec<f64>,
+    pub(crate) column: Vec<f64>,
     /// In how many columns of the data it is on.
-    pub(super) usage: usize,
+    pub(crate) usage: usize,
 }
 
 /// Why there is no data.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// The file is not on this machine: a reason to go on without it.
     Absent(String),
     /// Anything else.
     Bad(String),
+}
+
+impl Trouble {
+    /// A file of the folder of data is not there.
+    pub(crate) fn absent(path: &Path) -> Self {
+        let path = path.display();
+        Self::Absent(format!("{path} is not there; the variable BPNMF_DATA names the folder of the data"))
+    }
 }
 
 impl fmt::Display for Trouble {
@@ -239,10 +247,7 @@ impl Set {
 
 /// A file of the folder of data.
 fn file(name: &str) -> Result<PathBuf, Trouble> {
-    files::data(name).map_err(|path| {
-        let path = path.display();
-        Trouble::Absent(format!("{path} is not there; the variable BPNMF_DATA names the folder of the data"))
-    })
+    files::data(name).map_err(|path| Trouble::absent(&path))
 }
 
 /// A truth of which only the number is known.
@@ -334,6 +339,19 @@ mod tests {
         for name in NAMES.split(", ").filter(|name| name.chars().all(|c| !c.is_uppercase())) {
             let set: Set = name.parse().unwrap();
             assert_eq!(set.to_string().parse(), Ok(set));
+        }
+    }
+
+    #[test]
+    fn no_data_set_is_taken_for_anything_but_counts() {
+        let some = "synth_short clip_300 clip_1000 bars swimmer breast21 pbmc_facs_300 low_rank_0.46 grid_3_1_50 \
+                    background_1 rank_one_5 missing_25 noise_0.5 noise_5 constant";
+        for name in some.split(' ') {
+            match name.parse::<Set>().unwrap().load(1, None) {
+                Ok(data) => assert_eq!(bpnmf::Suspicion::of(&data.counts), None, "{name}"),
+                Err(Trouble::Absent(reason)) => eprintln!("{name}: skipped: {reason}"),
+                Err(Trouble::Bad(reason)) => panic!("{name}: {reason}"),
+            }
         }
     }
 

@@ -45,6 +45,11 @@ impl Factors {
 
     /// Poisson counts around W H times what makes their mean this.
     fn data(self, name: String, mean: f64, stream: &mut Stream) -> Result<Data, Trouble> {
+        self.counted(name, mean, |rate| stream.poisson(rate))
+    }
+
+    /// The same with any other count of a rate.
+    fn counted(self, name: String, mean: f64, mut count: impl FnMut(f64) -> f64) -> Result<Data, Trouble> {
         let Self { size: (features, observations), components, w, h } = self;
         let mut rates = Vec::with_capacity(features * observations);
         for t in 0..observations {
@@ -55,7 +60,7 @@ impl Factors {
             }
         }
         let scale = mean * rates.len() as f64 / rates.iter().sum::<f64>();
-        let values = rates.iter().map(|rate| stream.poisson(rate * scale)).collect();
+        let values = rates.iter().map(|rate| count(rate * scale)).collect();
         let parts = (0..components)
             .map(|k| Part {
                 column: w.iter().skip(k).step_by(components).copied().collect(),
@@ -76,10 +81,29 @@ pub(super) fn low_rank(mean: f64, seed: u64) -> Result<Data, Trouble> {
     factors.data(format!("low rank, mean {mean}, seed {seed}"), mean, &mut stream)
 }
 
-pub(super) fn grid(components: usize, shape: f64, mean: f64, size: Size, seed: u64) -> Result<Data, Trouble> {
+pub(crate) fn grid(components: usize, shape: f64, mean: f64, size: Size, seed: u64) -> Result<Data, Trouble> {
     let mut stream = bpnmf::bench::stream(seed);
     let factors = Factors::gamma(size, components, (0.3, shape), &mut stream);
     factors.data(format!("K0 {components}, shape {shape}, mean {mean}, seed {seed}"), mean, &mut stream)
+}
+
+/// A data set of the grid with H of shape 1 whose counts scatter more than Poisson, variance rate + rate^2 / alpha: each is
+/// Poisson about its rate times a draw of Gamma(alpha, alpha). Without alpha it is that of the grid.
+pub(crate) fn scattered(
+    components: usize,
+    mean: f64,
+    alpha: Option<f64>,
+    size: Size,
+    seed: u64,
+) -> Result<Data, Trouble> {
+    let Some(alpha) = alpha else { return grid(components, 1.0, mean, size, seed) };
+    let mut stream = bpnmf::bench::stream(seed);
+    let factors = Factors::gamma(size, components, (0.3, 1.0), &mut stream);
+    let name = format!("K0 {components}, mean {mean}, alpha {alpha}, seed {seed}");
+    factors.counted(name, mean, |rate| {
+        let scatter = stream.gamma(alpha) / alpha;
+        stream.poisson(rate * scatter)
+    })
 }
 
 pub(super) fn sparse(components: usize, mean: f64, seed: u64) -> Result<Data, Trouble> {
@@ -181,6 +205,27 @@ mod tests {
                 .unwrap();
             assert!((counts.total() / entries / mean - 1.0).abs() < 0.03, "{name}");
         }
+    }
+
+    #[test]
+    fn scattered_counts_of_one_rate_have_the_variance_of_the_negative_binomial() {
+        let alpha = 8.0;
+        let factors = Factors { size: (100, 300), components: 1, w: vec![1.0; 100], h: vec![1.0; 300] };
+        let mut stream = bpnmf::bench::stream(3);
+        let count = |rate: f64| {
+            let scatter = stream.gamma(alpha) / alpha;
+            stream.poisson(rate * scatter)
+        };
+        let counts = factors.counted(String::new(), 40.0, count).unwrap().counts;
+        let values =
+            || (0..300).flat_map(|t| (0..100).map(move |f| (f, t))).map(|(f, t)| entry(&counts, f, t));
+        let mean = counts.total() / 30_000.0;
+        let variance = values().map(|x| (x - mean).powi(2)).sum::<f64>() / 30_000.0;
+        assert!((mean - 40.0).abs() < 0.5 && (variance / 240.0 - 1.0).abs() < 0.05, "{mean} {variance}");
+    }
+
+    fn entry(counts: &Counts, f: usize, t: usize) -> f64 {
+        counts.column(t).positive().find(|(row, _)| *row == f).map_or(0.0, |(_, value)| value)
     }
 
     #[test]

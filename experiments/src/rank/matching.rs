@@ -45,7 +45,8 @@ pub(crate) fn cosines(columns: &[&[f64]], dictionary: &[f32], components: usize)
     matched.into_iter().map(|cosine| cosine.unwrap_or(0.0)).collect()
 }
 
-fn cosine(left: &[f64], right: &[f64]) -> f64 {
+/// The cosine of the angle between two columns; 0 if one is all zeros.
+pub(crate) fn cosine(left: &[f64], right: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let lengths = (dot(left, left) * dot(right, right)).sqrt();
     if lengths > 0.0 { dot(left, right) / lengths } else { 0.0 }

@@ -1,27 +1,27 @@
 //! How many components are found where it is known how many there are: `rank --help` says how to ask.
 
 mod change;
-mod data;
+pub(crate) mod data;
 mod dump;
-mod fit;
-mod made;
+pub(crate) mod fit;
+pub(crate) mod made;
 pub(crate) mod matching;
 mod options;
 mod rows;
-mod rules;
+pub(crate) mod rules;
 mod sheet;
 mod sound;
 mod swimmer;
 mod table;
 
 use crate::document;
+use crate::sheet::Sheet;
 use bpnmf::Workers;
 use data::{Data, Trouble};
 use fit::Found;
 use options::Options;
 use rows::{Case, Row};
 use rules::Outcome;
-use sheet::Sheet;
 use std::path::Path;
 use std::process::ExitCode;
 use table::Done;
@@ -48,7 +48,7 @@ fn suite(options: &Options) -> Result<ExitCode, String> {
         document::check(path)?;
     }
     let rows = options.rows()?;
-    let mut sheet = options.csv.as_deref().map(Sheet::create).transpose()?;
+    let mut sheet = options.csv.as_deref().map(|path| Sheet::create(path, sheet::HEAD)).transpose()?;
     let mut done = Vec::new();
     for row in rows {
         done.push(run(row, options.digits.as_deref(), sheet.as_mut(), &workers)?);
@@ -90,7 +90,7 @@ fn run(
         let outcome = judged(case, &data, &found);
         println!("{}: {}: {}", row.name, label(&data, &case), told(&outcome));
         if let Some(sheet) = &mut sheet {
-            sheet.add(row.name, &outcome)?;
+            sheet.add(&sheet::line(row.name, &outcome))?;
         }
         outcomes.push(outcome);
         if row.literal && i == 0 {

@@ -54,9 +54,9 @@ pub(super) enum Rule {
 }
 
 /// Whether a rule is kept, and by how much.
-pub(super) struct Verdict {
-    pub(super) met: bool,
-    pub(super) words: String,
+pub(crate) struct Verdict {
+    pub(crate) met: bool,
+    pub(crate) words: String,
 }
 
 impl Rule {
@@ -120,7 +120,7 @@ impl Rule {
 }
 
 /// So many hits, of which a share is wanted.
-fn shares(hits: usize, all: usize, share: f64, what: &str) -> Verdict {
+pub(crate) fn shares(hits: usize, all: usize, share: f64, what: &str) -> Verdict {
     // A little less than the share, so that 0.9 of 10 is 9 in any arithmetic.
     let wanted = (share * all as f64 - 1e-9).ceil() as usize;
     Verdict { met: hits >= wanted, words: format!("{what} on {hits} of {all}, {wanted} wanted") }

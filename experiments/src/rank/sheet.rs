@@ -1,39 +1,12 @@
-//! A file with a line for every fit, for pictures. What was fitted stays in it when the run is killed.
+//! The lines of the file of fits, for pictures.
 
 use super::rules::Outcome;
 use std::fmt::Display;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 
-const HEAD: &str = "row,set,change,truncation,data_seed,fit_seed,truth,found,seconds";
+pub(super) const HEAD: &str = "row,set,change,truncation,data_seed,fit_seed,truth,found,seconds";
 
-/// The file.
-pub(super) struct Sheet {
-    path: PathBuf,
-    file: File,
-}
-
-impl Sheet {
-    /// A new file, in place of one that was there.
-    pub(super) fn create(path: &Path) -> Result<Self, String> {
-        let file = File::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let mut sheet = Self { path: path.into(), file };
-        sheet.write(HEAD)?;
-        Ok(sheet)
-    }
-
-    /// One more fit of a row.
-    pub(super) fn add(&mut self, row: &str, outcome: &Outcome) -> Result<(), String> {
-        self.write(&line(row, outcome))
-    }
-
-    fn write(&mut self, line: &str) -> Result<(), String> {
-        writeln!(self.file, "{line}").map_err(|error| format!("{}: {error}", self.path.display()))
-    }
-}
-
-fn line(row: &str, outcome: &Outcome) -> String {
+/// One fit of a row.
+pub(super) fn line(row: &str, outcome: &Outcome) -> String {
     let Outcome { case, truth, found, seconds, .. } = outcome;
     let (change, truncation, truth) = (or_empty(case.change), or_empty(case.truncation), or_empty(*truth));
     let (set, data_seed, fit_seed) = (case.set, case.data_seed, case.fit_seed);

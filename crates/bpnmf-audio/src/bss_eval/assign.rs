@@ -4,7 +4,7 @@
 ///
 /// Shortest augmenting paths with potentials, one row at a time: a row and a column are paired only where the potentials
 /// add up to the cost exactly, and every step keeps them at most the cost elsewhere.
-pub(super) fn best_rows(gain: &[Vec<f64>]) -> Vec<usize> {
+pub fn best_rows(gain: &[Vec<f64>]) -> Vec<usize> {
     let n = gain.len();
     // Row and column 0 stand for "none yet".
     let (mut row_price, mut column_price) = (vec![0.0; n + 1], vec![0.0; n + 1]);

@@ -11,6 +11,8 @@ mod tests;
 mod unscorable;
 
 use crate::error::Error;
+#[doc(hidden)]
+pub use assign::best_rows;
 use blocks::{Blocks, Signal};
 use correlate::Correlations;
 use energies::Energies;

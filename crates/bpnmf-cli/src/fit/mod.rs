@@ -14,7 +14,9 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{interrupt, memory, text};
-use bpnmf::{Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, TraceRow};
+use bpnmf::{
+    Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, Suspicion, TraceRow,
+};
 use bpnmf_io::ReadOptions;
 use bpnmf_report::Data;
 pub(crate) use config::thread_count;
@@ -49,7 +51,9 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
         observation_names: table.observation_names,
     };
     let density = table.counts.density();
+    let mut doubts = Doubts::default();
     let place = Place { path: &args.input, transposed: args.transpose };
+    let looks_like = Suspicion::of(&table.counts);
     let counts = config.meet(table.counts, &args.model, place)?;
     let _claim = folder.claim(&output::FILES, args.force)?;
     let keeper = Keeper::new(&folder, start, &[&args.input], &args.model)?;
@@ -67,19 +71,29 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
             missing => format!(", {} missing", text::grouped(missing)),
         },
     ));
+    doubts.warn(looks_like);
     interrupt::listen()?;
     let begin = Instant::now();
     let (chains, mut progress) = run(&config, &counts, progress, &keeper)?;
     progress.finish();
+    // Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
+    if config.options.search.as_ref().is_some_and(|search| search.components.is_none()) {
+        doubts.warn(Suspicion::of_components(chains.n_components, &counts));
+    }
 
     let seconds = seconds_of(&chains, begin);
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
-    let report = args.report.then(|| bpnmf_report::html(&results.report(Data::Counts(&counts))));
+    let report = args.report.then(|| {
+        let mut report = results.report(Data::Counts(&counts));
+        report.warnings.extend(doubts.0.iter().cloned());
+        bpnmf_report::html(&report)
+    });
     let staging = folder.staged()?;
-    results.write(staging.folder(), report.as_deref(), &Extra::default())?;
+    let extra = Extra { warnings: doubts.0, ..Extra::default() };
+    results.write(staging.folder(), report.as_deref(), &extra)?;
     staging.commit(&folder, &[], &output::FILES)?;
     if mode == Mode::Json {
-        progress.done(&results.done_event(&folder));
+        progress.done(&results.done_event(&folder, &extra.warnings));
     } else if !args.model.quiet && std::io::stdout().is_terminal() {
         text::print(&results.for_people(&folder))?;
     }
@@ -88,6 +102,20 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     }
     keeper.over();
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be doubted about the data, as it was said.
+#[derive(Default)]
+struct Doubts(Vec<String>);
+
+impl Doubts {
+    /// Says it on stderr, whoever is watching: a result that is nonsense must not look like one that is not.
+    fn warn(&mut self, suspicion: Option<Suspicion>) {
+        if let Some(suspicion) = suspicion {
+            eprintln!("warning: {suspicion}");
+            self.0.push(suspicion.to_string());
+        }
+    }
 }
 
 /// Runs all chains, watched and interruptible.

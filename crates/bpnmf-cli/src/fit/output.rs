@@ -311,8 +311,9 @@ impl Results<'_> {
         }
     }
 
-    /// The last object of --json-progress.
-    pub(crate) fn done_event(&self, folder: &Folder) -> Value {
+    /// The last object of --json-progress; `more` are warnings besides those of the chains.
+    pub(crate) fn done_event(&self, folder: &Folder, more: &[String]) -> Value {
+        let warnings: Vec<String> = self.warnings().into_iter().chain(more.iter().cloned()).collect();
         json!({
             "event": "done",
             "n_components": self.chains.n_components,
@@ -321,7 +322,7 @@ impl Results<'_> {
             "iterations": self.fit().trace.len(),
             "stop_reason": self.stop_reason().name(),
             "seconds": self.seconds,
-            "warnings": self.warnings(),
+            "warnings": warnings,
             "out": folder.path().display().to_string(),
         })
     }

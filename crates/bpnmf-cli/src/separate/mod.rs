@@ -119,7 +119,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     separation.write(staging.folder())?;
     staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &FILES)?;
     if mode == Mode::Json {
-        progress.done(&results.done_event(&folder));
+        progress.done(&results.done_event(&folder, &[]));
     } else if page && !args.model.quiet {
         text::print(&separation.for_people(&folder))?;
     }

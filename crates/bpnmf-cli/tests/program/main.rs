@@ -5,6 +5,7 @@ mod bad_sounds;
 mod chains;
 mod demo;
 mod edges;
+mod no_counts;
 mod printing;
 mod refusals;
 mod results;

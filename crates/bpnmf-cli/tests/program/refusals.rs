@@ -47,7 +47,10 @@ fn entries_that_are_no_counts_are_named_with_their_place() {
     for (bad, told) in [
         (f64::NAN, "entry (1, 2) is NaN: counts must be finite; if it was not observed, use --missing"),
         (f64::INFINITY, "entry (1, 2) is inf: counts must be finite"),
-        (-2.0, "entry (1, 2) is -2: counts cannot be negative"),
+        (
+            -2.0,
+            "entry (1, 2) is -2: counts cannot be negative; if these are logarithms or z-scores, give the raw counts",
+        ),
     ] {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0, bad];
         bpnmf_io::write_npy(&bench.path("bad.npy"), &Array::new(&[2, 3], &values[..])).unwrap();

@@ -166,7 +166,10 @@ fn numbers_that_are_no_counts_are_refused_by_entry() {
         "entry (0, 1) is NaN: counts must be finite; if it was not observed, say that entries are missing"
     );
     assert_eq!(refusal("inf.csv", "1,2\ninf,3\n"), "entry (1, 0) is inf: counts must be finite");
-    assert_eq!(refusal("negative.csv", "g,a,b\nx,1,-2\n"), "entry (0, 1) is -2: counts cannot be negative");
+    assert_eq!(
+        refusal("negative.csv", "g,a,b\nx,1,-2\n"),
+        "entry (0, 1) is -2: counts cannot be negative; if these are logarithms or z-scores, give the raw counts"
+    );
 }
 
 #[test]

@@ -93,7 +93,13 @@ fn errors_name_the_place_in_the_file_even_when_it_is_transposed() {
     std::fs::write(&sparse, "%%MatrixMarket matrix coordinate integer general\n2 3 1\n2 3 -6\n").unwrap();
     for path in [fixture("negative.npy"), sparse] {
         let text = read(&path, &options).unwrap_err().to_string();
-        assert_eq!(text, format!("{}: entry (1, 2) is -6: counts cannot be negative", path.display()));
+        assert_eq!(
+            text,
+            format!(
+                "{}: entry (1, 2) is -6: counts cannot be negative; if these are logarithms or z-scores, give the raw counts",
+                path.display()
+            )
+        );
     }
 }
 

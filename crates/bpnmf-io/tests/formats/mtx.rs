@@ -131,7 +131,10 @@ fn wrong_entries_are_refused_by_line() {
         ("1 1 1.5", "line 4 says 1.5: line 1 promises integers"),
         ("1 1", "line 4 has 2 words: an entry is row, column, value"),
         ("1 1 1 0", "line 4 has 4 words: an entry is row, column, value"),
-        ("1 3 -1", "entry (0, 2) is -1: counts cannot be negative"),
+        (
+            "1 3 -1",
+            "entry (0, 2) is -1: counts cannot be negative; if these are logarithms or z-scores, give the raw counts",
+        ),
         (
             "1 3 nan",
             "entry (0, 2) is NaN: counts must be finite; if it was not observed, say that entries are missing",

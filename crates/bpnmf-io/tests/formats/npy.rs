@@ -149,7 +149,10 @@ fn what_is_not_npy_is_refused() {
 
 #[test]
 fn entries_that_are_no_counts_are_refused_by_place() {
-    assert_eq!(refusal_of(&fixture("negative.npy")), "entry (1, 2) is -6: counts cannot be negative");
+    assert_eq!(
+        refusal_of(&fixture("negative.npy")),
+        "entry (1, 2) is -6: counts cannot be negative; if these are logarithms or z-scores, give the raw counts"
+    );
     let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2), }";
     let values: Vec<u8> = [1.0, f64::NAN].iter().flat_map(|value: &f64| value.to_le_bytes()).collect();
     assert_eq!(

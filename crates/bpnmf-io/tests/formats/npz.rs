@@ -101,7 +101,7 @@ fn sparse_arrays_that_contradict_each_other_are_refused() {
     }
     assert_eq!(
         sparse_refusal("sparse_negative.npz", &[("data", Array::new(&[2], vec![1.0f64, -2.0]))]),
-        "entry (1, 2) is -2: counts cannot be negative"
+        "entry (1, 2) is -2: counts cannot be negative; if these are logarithms or z-scores, give the raw counts"
     );
 }
 

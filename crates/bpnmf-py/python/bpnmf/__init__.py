@@ -4,6 +4,16 @@ from . import plot
 from ._audio import Separation, bss_eval, separate
 from ._base import NotFittedError
 from ._core import __version__
-from ._estimator import BetaProcessNMF, Prior
+from ._estimator import BetaProcessNMF, DataWarning, Prior
 
-__all__ = ["BetaProcessNMF", "NotFittedError", "Prior", "Separation", "__version__", "bss_eval", "plot", "separate"]
+__all__ = [
+    "BetaProcessNMF",
+    "DataWarning",
+    "NotFittedError",
+    "Prior",
+    "Separation",
+    "__version__",
+    "bss_eval",
+    "plot",
+    "separate",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, TypeVar, overload
@@ -29,6 +30,10 @@ _DRAWS = 80
 
 # No rate is below, so that a count where none is expected is very unlikely but not impossible; as in the Rust library.
 _LEAST_RATE = 1e-300
+
+
+class DataWarning(UserWarning):
+    """X is unlikely to hold counts: the sentence says what it looks like and what to give instead."""
 
 
 @dataclass(frozen=True)
@@ -214,11 +219,22 @@ class BetaProcessNMF(Base):
         y : ignored
         mask : bool array or sparse matrix of the shape of X, optional
             True where an entry was not observed.
+
+        Warns
+        -----
+        DataWarning
+            If X is unlikely to hold counts: frequencies, counts per million, logarithms, scaled counts; or if the search
+            finds more components than X has rows or columns.
         """
         wishes = self._wishes()
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], True)
-        return self._fit_counts(counts, wishes)
+        _warn(counts.looks_like())
+        self._fit_counts(counts, wishes)
+        # Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
+        if wishes["preset"] == "auto" and wishes["forced"] is None:
+            _warn(counts.looks_like_after(self.n_components_))
+        return self
 
     def _fit_counts(
         self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
@@ -524,6 +540,12 @@ class BetaProcessNMF(Base):
             keep=keep,
             threads=_threads(self.n_jobs),
         )
+
+
+def _warn(sentence: str | None) -> None:
+    """Warns whoever called `fit`."""
+    if sentence is not None:
+        warnings.warn(sentence, DataWarning, stacklevel=3)
 
 
 def _log_likelihood(
