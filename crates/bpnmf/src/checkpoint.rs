@@ -154,11 +154,7 @@ impl Checkpoint {
                 Some(alpha) => format!("alpha = {alpha}"),
                 None => "Poisson noise".to_owned(),
             };
-            return bad(format!(
-                "it is of counts with {}, not with {}",
-                said(state.noise()),
-                said(noise)
-            ));
+            return bad(format!("it is of counts with {}, not with {}", said(state.noise()), said(noise)));
         }
         if trace.is_empty() || trace.len() > options.iterations {
             return bad(format!("it has {} of {} iterations", trace.len(), options.iterations));

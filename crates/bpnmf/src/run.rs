@@ -5,6 +5,7 @@ use crate::counts::{Counts, Occupied};
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
 use crate::infer::{Batch, Engine, State, Tiers};
+use crate::noise::Noise;
 use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
@@ -140,6 +141,11 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// How counts scatter about their rates: as the search found it, or as the engine was told.
+    pub fn noise(&self) -> Noise {
+        self.state.noise()
+    }
+
     /// The number of components that count at a row of the trace.
     pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
         match self.discovery.as_ref().and_then(|discovery| discovery.forced) {
