@@ -298,7 +298,7 @@ pub fn run_from(
         // What is held out may have counts where nothing was left to fit.
         Some(occupied) => {
             let (dictionary, activations) = restore::factors(state, occupied, prior);
-            held_out.score_factors(&dictionary, &activations, coarsening)
+            held_out.score_factors(&dictionary, &activations, coarsening, state.noise())
         }
         None => held_out.score(state, coarsening),
     };
