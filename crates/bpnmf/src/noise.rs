@@ -52,6 +52,15 @@ impl Noise {
         }
     }
 
+    /// log p(x) of a count with this rate. Every count where the rate is zero costs 691.
+    pub fn ln_probability(self, x: f64, rate: f64) -> f64 {
+        let ours = match self {
+            Self::Poisson => x * ln(rate.max(LEAST_RATE)) - rate,
+            Self::Scattered { alpha } => ln_scattered(x, rate, alpha),
+        };
+        ours - ln_gamma(x + 1.0)
+    }
+
     /// How counts scatter, for people: one sentence.
     ///
     /// ```

@@ -27,6 +27,7 @@ def fit(
     forced: int | None,
     iterations: int | None,
     tolerance: float | None,
+    alpha: float | None,
     seed: int,
     prior: Mapping[str, float],
     chains: int,
@@ -40,6 +41,7 @@ def project(
     pi: NDArray[np.float64],
     prior: Mapping[str, float],
     coarsening: float,
+    alpha: float,
     *,
     seed: int,
     burn_in: int,
@@ -47,6 +49,7 @@ def project(
     keep: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]: ...
+def log_likelihood(counts: NDArray[np.float64], rates: NDArray[np.float64], alpha: float) -> float: ...
 def spectrogram(
     samples: NDArray[np.float32],
     rate: int,
