@@ -4,8 +4,8 @@ use crate::input::Counts;
 use crate::raised;
 use crate::task::{self, Link};
 use bpnmf::{
-    Chains, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings, StopRule,
-    TraceRow, Workers,
+    Chains, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings,
+    StopRule, TraceRow, Workers,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;

@@ -85,7 +85,11 @@ pub(crate) const LEAST_RATE: f64 = 1e-300;
 /// log p(x) of a count with the rate `rate` that scatters by `alpha`, without log x!.
 pub(crate) fn ln_scattered(x: f64, rate: f64, alpha: f64) -> f64 {
     let silent = -alpha * ln_1p(rate / alpha);
-    if x == 0.0 { silent } else { silent + ln_rising(alpha, x) + x * ln(rate.max(LEAST_RATE) / (alpha + rate)) }
+    if x == 0.0 {
+        silent
+    } else {
+        silent + ln_rising(alpha, x) + x * ln(rate.max(LEAST_RATE) / (alpha + rate))
+    }
 }
 
 /// log (Gamma(alpha + x) / Gamma(alpha)), however large alpha is.
@@ -127,7 +131,10 @@ mod tests {
             assert!((sum - 1.0).abs() < 1e-10, "{rate} {alpha}: {sum}");
             assert!((mean / rate - 1.0).abs() < 1e-9, "{rate} {alpha}: {mean}");
             let variance = square - mean * mean;
-            assert!((variance / (rate + rate * rate / alpha) - 1.0).abs() < 1e-8, "{rate} {alpha}: {variance}");
+            assert!(
+                (variance / (rate + rate * rate / alpha) - 1.0).abs() < 1e-8,
+                "{rate} {alpha}: {variance}"
+            );
         }
         // Where there is nearly no scatter the difference to a Poisson count is x (x - 1) / (2 alpha), and so on.
         let poisson = 5.0 * 3.0f64.ln() - 3.0;

@@ -189,7 +189,11 @@ fn the_noise_that_was_asked_for_is_in_summary_and_page_for_every_engine() {
         ] {
             bench.ok(&format!("fit table.csv {flags} --noise {noise} -k 5 -n 6 --report --force --out out"));
             let summary = bench.json("out/summary.json");
-            assert_eq!((summary["noise"].as_str(), summary["alpha"].as_f64()), (Some(name), alpha), "{flags}");
+            assert_eq!(
+                (summary["noise"].as_str(), summary["alpha"].as_f64()),
+                (Some(name), alpha),
+                "{flags}"
+            );
             let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
             assert!(page.contains(told), "{flags}");
         }
@@ -201,7 +205,9 @@ fn without_a_search_nobody_learns_the_noise_and_counts_are_poisson() {
     let bench = Bench::new();
     bench.write_table("table.csv");
     for (noise, out) in [("auto", "auto"), ("poisson", "poisson"), ("4", "scattered")] {
-        bench.ok(&format!("fit table.csv --preset paper --noise {noise} -k 5 -n 9 --held-out 0.2 --out {out}"));
+        bench.ok(&format!(
+            "fit table.csv --preset paper --noise {noise} -k 5 -n 9 --held-out 0.2 --out {out}"
+        ));
     }
     let model = |out: &str| bench.bytes(&format!("{out}/model.npz"));
     assert_eq!(model("auto"), model("poisson"));

@@ -175,8 +175,9 @@ fn a_noise_without_scatter_projects_as_poisson_bit_for_bit() {
     let (poisson, counts, _) = known(None);
     let counts = counts.with_missing((0..=150).collect(), vec![7; 150]).unwrap();
     let little = poisson.clone().with_noise(Noise::Scattered { alpha: 1e15 }).unwrap();
-    let [one, other] = [&poisson, &little]
-        .map(|basis| basis.project(&counts, &ProjectOptions::default(), &Workers::serial(), &|| true).unwrap());
+    let [one, other] = [&poisson, &little].map(|basis| {
+        basis.project(&counts, &ProjectOptions::default(), &Workers::serial(), &|| true).unwrap()
+    });
     assert_eq!((one.activations, one.spread), (other.activations, other.spread));
     for (one, other) in one.log_likelihood.iter().zip(&other.log_likelihood) {
         assert!((one / other - 1.0).abs() < 1e-8, "{one} {other}");
