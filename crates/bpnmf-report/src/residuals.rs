@@ -32,7 +32,8 @@ fn points(counts: &Counts, model: &Model<'_>, noise: Noise) -> Vec<Point> {
     let every = entries.div_ceil(2 * MOST_POINTS).max(1);
     let mut points = Vec::new();
     for t in 0..counts.observations() {
-        let first = (every - t * counts.features() % every) % every;
+        // Other features in every column, or some would never be seen.
+        let first = t % every;
         let (mut positive, mut missing) =
             (counts.column(t).positive().peekable(), counts.missing(t).iter().peekable());
         for f in (first..counts.features()).step_by(every) {
@@ -71,17 +72,18 @@ pub(crate) fn section(report: &Report<'_>) -> String {
         along.map(|expected| place((expected, of(expected)))).collect()
     };
     let mut curves: Vec<chart::Curve> = vec![(line(&|_| BAND), "curve"), (line(&|_| -BAND), "curve")];
-    let mut about = "Each dot is an entry: the count less what was expected, over the standard deviation that the model expects. \
-                     About 95 of 100 should be between the two lines."
-        .to_owned();
+    let inside = points.iter().filter(|point| point.1.abs() <= BAND).count();
+    let mut about = format!(
+        "Each dot is an entry: the count less what was expected, over the standard deviation that the model expects. \
+         About 95 of 100 should be between the two lines; here it is {:.0} of 100.",
+        100.0 * inside as f64 / points.len() as f64
+    );
     if report.noise.alpha().is_some() {
         let counting = |expected: f64| BAND * expected.sqrt() / deviation(report.noise, expected);
         curves.push((line(&counting), "counting"));
         curves.push((line(&|expected| -counting(expected)), "counting"));
         about += " The dashed ones are where counting noise alone would end.";
     }
-    let inside = points.iter().filter(|point| point.1.abs() <= BAND).count();
-    about += &format!(" Here it is {:.0} of 100.", 100.0 * inside as f64 / points.len() as f64);
     let dots: Vec<(f64, f64)> = points.into_iter().map(place).collect();
     let picture = chart::dots(&dots, &curves, "residuals by expected count");
     let x = Axis::logarithmic("expected count", LEAST_EXPECTED, most);

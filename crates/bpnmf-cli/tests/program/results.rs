@@ -195,7 +195,8 @@ fn the_noise_that_was_asked_for_is_in_summary_and_page_for_every_engine() {
                 "{flags}"
             );
             let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
-            assert!(page.contains(told), "{flags}");
+            assert!(page.contains(told) && page.contains("<h2>How counts scatter</h2>"), "{flags}");
+            assert_eq!(page.contains("class=\"counting\""), alpha.is_some(), "{flags}");
         }
     }
 }
