@@ -49,6 +49,7 @@ Examples:
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit counts.npy --out result --chains 4           how sure is the number of parts?
   bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
+  bpnmf fit counts.csv --out result --noise poisson      counting noise alone
   bpnmf fit counts.npy --out result --force-components 8
   bpnmf fit counts.npy --out result --preset paper       the paper's algorithm as printed
   bpnmf fit counts.npz --out result --held-out 0.1 --json-progress

@@ -4,8 +4,8 @@ use crate::input::Counts;
 use crate::raised;
 use crate::task::{self, Link};
 use bpnmf::{
-    Chains, EngineKind, Error, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings, StopRule,
-    TraceRow, Workers,
+    Chains, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings,
+    StopRule, TraceRow, Workers,
 };
 use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -78,10 +78,16 @@ pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<Prior> {
     Ok(prior)
 }
 
+/// The noise of an alpha, which is infinite for Poisson counts.
+pub(crate) fn noise_of(alpha: f64) -> Noise {
+    if alpha == f64::INFINITY { Noise::Poisson } else { Noise::Scattered { alpha } }
+}
+
 /// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
-/// the run did not end in time after Ctrl-C. `guess` is (rate, window, hop) if the counts are a spectrogram.
+/// the run did not end in time after Ctrl-C. `alpha` is that of the noise, infinite for
+/// Poisson counts, None to learn it; `guess` is (rate, window, hop) if the counts are a spectrogram.
 #[pyfunction]
-#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, seed, prior, chains, threads, watch, guess=None))]
+#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, chains, threads, watch, guess=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     counts: &Counts,
@@ -91,6 +97,7 @@ pub(crate) fn fit<'py>(
     forced: Option<usize>,
     iterations: Option<usize>,
     tolerance: Option<f64>,
+    alpha: Option<f64>,
     seed: u64,
     prior: HashMap<String, f64>,
     chains: usize,
@@ -112,6 +119,7 @@ pub(crate) fn fit<'py>(
         components,
         forced,
         iterations,
+        noise: alpha.map(noise_of),
         seed,
         stop: tolerance.map(|tolerance| StopRule { tolerance, ..StopRule::default() }),
         prior: prior_of(&prior)?,
@@ -218,6 +226,8 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
         }
         None => (1.0, Vec::new()),
     };
+    out.set_item("noise", fit.noise().name())?;
+    out.set_item("alpha", fit.noise().alpha().unwrap_or(f64::INFINITY))?;
     out.set_item("coarsening", coarsening)?;
     out.set_item("path", path)?;
     let posterior = fit.posterior;

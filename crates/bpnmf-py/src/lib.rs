@@ -18,7 +18,7 @@ mod _core {
     #[pymodule_export]
     use super::input::Counts;
     #[pymodule_export]
-    use super::project::project;
+    use super::project::{log_likelihood, project};
     use super::*;
 
     #[pymodule_init]

@@ -1,6 +1,6 @@
 //! New samples on known components.
 
-use crate::fit::prior_of;
+use crate::fit::{noise_of, prior_of};
 use crate::input::Counts;
 use crate::raised;
 use crate::task;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 
 /// Projects samples onto `components` (K x features): a dictionary of arrays, samples first.
 #[pyfunction]
-#[pyo3(signature = (counts, components, pi, prior, coarsening, *, seed, burn_in, draws, keep, threads))]
+#[pyo3(signature = (counts, components, pi, prior, coarsening, alpha, *, seed, burn_in, draws, keep, threads))]
 pub(crate) fn project<'py>(
     py: Python<'py>,
     counts: &Counts,
@@ -20,6 +20,7 @@ pub(crate) fn project<'py>(
     pi: PyReadonlyArray1<'py, f64>,
     prior: HashMap<String, f64>,
     coarsening: f64,
+    alpha: f64,
     seed: u64,
     burn_in: u32,
     draws: u32,
@@ -30,7 +31,8 @@ pub(crate) fn project<'py>(
     let [parts, features] = [components.nrows(), components.ncols()];
     let dictionary: Vec<f32> = components.t().iter().copied().collect();
     let prior = Prior { components: parts.max(1), ..prior_of(&prior)? }.check().map_err(raised)?;
-    let basis = Basis::new(features, &dictionary, &pi, &prior, coarsening).map_err(raised)?;
+    let basis = Basis::new(features, &dictionary, &pi, &prior, coarsening);
+    let basis = basis.and_then(|basis| basis.with_noise(noise_of(alpha))).map_err(raised)?;
     let options = ProjectOptions { seed, burn_in, draws, keep };
     let workers = Workers::new(threads).map_err(raised)?;
     let (counts, samples) = (counts.0.clone(), counts.0.observations());
@@ -54,4 +56,15 @@ pub(crate) fn project<'py>(
         out.set_item("draws", found.draws.into_pyarray(py).reshape(shape)?)?;
     }
     Ok(out)
+}
+
+/// The log-likelihood of counts at their rates, log x! included.
+#[pyfunction]
+pub(crate) fn log_likelihood(
+    counts: PyReadonlyArray1<'_, f64>,
+    rates: PyReadonlyArray1<'_, f64>,
+    alpha: f64,
+) -> f64 {
+    let (counts, rates) = (counts.as_array(), rates.as_array());
+    counts.iter().zip(rates).map(|(&x, &rate)| noise_of(alpha).ln_probability(x, rate)).sum()
 }

@@ -1,5 +1,7 @@
 """The estimator by itself: numbers, files, sparse matrices, Ctrl-C. scikit-learn is not needed here."""
 
+import json
+import math
 import os
 import pickle
 import signal
@@ -35,6 +37,9 @@ def test_the_program_with_the_same_seed_gives_the_same_bits(program, counts, tmp
         ([], {}),
         (["--force-components", "3"], {"n_components": 3}),
         (["--engine", "ssmf"], {"engine": "ssmf"}),
+        (["--noise", "20"], {"noise": 20}),
+        (["--noise", "20.5", "--engine", "ssmf"], {"noise": np.float32(20.5), "engine": "ssmf"}),
+        (["--noise", "poisson"], {"noise": "poisson"}),
         (["--chains", "2", "--iterations", "30"], {"n_chains": 2, "max_iter": 30}),
         (["--preset", "paper", "-k", "20", "--a", "0.3"], {"preset": "paper", "max_components": 20, "prior": {"a": 0.3}}),
     ]
@@ -583,3 +588,66 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert bpnmf.__version__ == version("bpnmf")
+
+
+@pytest.fixture(scope="module")
+def scattered():
+    """Counts of two components that scatter by half of their rates."""
+    rng = np.random.default_rng(5)
+    W, H = rng.gamma(0.7, 3.0, (2, 30)), rng.gamma(2.0, 8.0, (80, 2))
+    return rng.poisson(H @ W * rng.gamma(4.0, 1 / 4.0, (80, 30)))
+
+
+def test_noise_is_what_was_asked_for(counts, scattered):
+    for engine in ("gibbs", "ssmf", "gibbs-expected"):
+        for preset in ("auto", "paper"):
+            params = {"engine": engine, "preset": preset, "random_state": 0, "max_iter": 10, "max_components": 20}
+            model = BetaProcessNMF(noise=4, **params).fit(scattered)
+            assert (model.noise_, model.alpha_) == ("scattered", 4.0)
+            model = BetaProcessNMF(noise="poisson", **params).fit(scattered)
+            assert (model.noise_, model.alpha_) == ("poisson", np.inf)
+    # Without a search nobody learns it.
+    model = BetaProcessNMF(preset="paper", random_state=0, max_iter=10, max_components=20).fit(scattered)
+    assert (model.noise_, model.alpha_) == ("poisson", np.inf)
+
+
+@pytest.mark.parametrize("noise", [0, -3, np.nan, np.inf, "nb", "", None, True, [4]])
+def test_a_noise_that_is_none_is_refused(counts, noise):
+    with pytest.raises(ValueError) as error:
+        BetaProcessNMF(noise=noise).fit(counts)
+    assert str(error.value) == f'noise is {noise!r}: it must be "auto", "poisson" or a finite number above 0'
+
+
+def test_new_samples_and_their_scores_know_the_noise(scattered, tmp_path):
+    model = BetaProcessNMF(2, noise=4.0, random_state=0).fit(scattered)
+    plain = BetaProcessNMF(2, noise="poisson", random_state=0).fit(scattered)
+    assert model.score(scattered) > plain.score(scattered) + 10
+    assert np.mean(model.transform(scattered, return_std=True)[1]) > 1.5 * np.mean(
+        plain.transform(scattered, return_std=True)[1]
+    )
+    held_out = np.zeros(scattered.shape, dtype=bool)
+    held_out[:, ::3] = True
+    mean = model.transform(scattered, mask=held_out)
+    rate, x = model.inverse_transform(mean)[held_out], scattered[held_out].astype(float)
+    lgamma = np.vectorize(math.lgamma)
+    exact = lgamma(4 + x) - lgamma(4.0) - lgamma(x + 1) + x * np.log(rate / (4 + rate)) + 4 * np.log(4 / (4 + rate))
+    assert model.score(scattered, held_out=held_out) == pytest.approx(exact.sum() / len(scattered), rel=1e-6)
+    model.save(tmp_path / "model.npz")
+    same = BetaProcessNMF.load(tmp_path / "model.npz")
+    assert (same.noise, same.noise_, same.alpha_) == (4.0, "scattered", 4.0)
+    np.testing.assert_array_equal(same.transform(scattered), model.transform(scattered))
+
+
+def test_a_model_from_before_there_was_noise_is_poisson(model, counts, tmp_path):
+    model.save(tmp_path / "new.npz")
+    with np.load(tmp_path / "new.npz") as file:
+        arrays = dict(file)
+    about = json.loads(arrays["about"].tobytes())
+    del about["params"]["noise"], about["facts"]["noise_"], about["alpha"]
+    arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
+    np.savez(tmp_path / "old.npz", **arrays)
+    old = BetaProcessNMF.load(tmp_path / "old.npz")
+    assert (old.noise, old.noise_, old.alpha_) == ("auto", "poisson", np.inf)
+    np.testing.assert_array_equal(
+        old.transform(counts), BetaProcessNMF.load(tmp_path / "new.npz").transform(counts)
+    )

@@ -89,6 +89,7 @@ fn main() {
             usage: &usage,
             evidence: Some(&[2000.0, 812.0, 99.0]),
         },
+        noise: bpnmf::Noise::Poisson,
         feature_names: None,
         observation_names: None,
         sound: Some(SoundPage {

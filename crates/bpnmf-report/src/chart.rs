@@ -71,12 +71,30 @@ pub(crate) fn curves(curves: &[Curve], shaded: f64, label: &str) -> String {
             write!(inside, "<rect class=\"shade\" width=\"{:.1}\" height=\"100\"/>", shaded * WIDTH as f64);
     }
     for (points, class) in curves {
-        let _ = write!(inside, "<path class=\"{class}\" d=\"");
-        for (i, (x, y)) in points.iter().enumerate() {
-            let start = if i == 0 { "M" } else { "L" };
-            let _ = write!(inside, "{start}{:.1} {:.1}", x * WIDTH as f64, HEIGHT * (1.0 - y));
-        }
-        inside.push_str("\"/>");
+        inside += &path(points, class);
+    }
+    drawing(&inside, WIDTH, 100, label)
+}
+
+/// One curve.
+fn path(points: &[(f64, f64)], class: &str) -> String {
+    let mut path = format!("<path class=\"{class}\" d=\"");
+    for (i, (x, y)) in points.iter().enumerate() {
+        let start = if i == 0 { "M" } else { "L" };
+        let _ = write!(path, "{start}{:.1} {:.1}", x * WIDTH as f64, HEIGHT * (1.0 - y));
+    }
+    path + "\"/>"
+}
+
+/// Dots under curves, with both coordinates from 0 to 1.
+pub(crate) fn dots(points: &[(f64, f64)], above: &[Curve], label: &str) -> String {
+    let mut inside = "<path class=\"dots\" d=\"".to_owned();
+    for (x, y) in points {
+        let _ = write!(inside, "M{:.1} {:.1}h0", x * WIDTH as f64, HEIGHT * (1.0 - y));
+    }
+    inside.push_str("\"/>");
+    for (points, class) in above {
+        inside += &path(points, class);
     }
     drawing(&inside, WIDTH, 100, label)
 }

@@ -11,6 +11,7 @@ mod parts;
 mod picture;
 mod pictures;
 mod report;
+mod residuals;
 mod sound;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use crate::chart::{self, Curve};
 use crate::frame::{Axis, Height, figure, framed};
 use crate::report::{Report, Step, Trace};
 use crate::text::{escaped, grouped, percent, plural, resolution};
-use crate::{parts, picture, pictures, sound};
+use crate::{parts, picture, pictures, residuals, sound};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("assets/page.css");
@@ -50,6 +50,7 @@ pub fn html(report: &Report<'_>) -> String {
     page += &listening.section;
     page += &sureness(report);
     page += &pictures::section(report);
+    page += &residuals::section(report);
     page += &parts::section(report, listening.plays);
     page += &course(report);
     page += "</main>\n";

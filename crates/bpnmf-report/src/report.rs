@@ -1,6 +1,6 @@
 //! What a page is about: plain values, filled in by whoever has them.
 
-use bpnmf::{Chains, Counts, Fit, Posterior};
+use bpnmf::{Chains, Counts, Fit, Noise, Posterior};
 
 /// Everything that a page shows. [`Report::new`] fills in what the chains say, the rest is left empty.
 #[derive(Debug, Clone)]
@@ -25,6 +25,8 @@ pub struct Report<'a> {
     pub data: Data<'a>,
     /// What was found in it.
     pub model: Model<'a>,
+    /// How counts scatter about their rates.
+    pub noise: Noise,
     /// The names of the F features.
     pub feature_names: Option<&'a [String]>,
     /// The names of the T observations.
@@ -57,6 +59,7 @@ impl<'a> Report<'a> {
             traces,
             data,
             model: Model::from(&fit.posterior),
+            noise: fit.noise(),
             feature_names: None,
             observation_names: None,
             sound: None,

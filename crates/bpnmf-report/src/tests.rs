@@ -63,6 +63,7 @@ impl Made {
                 usage: &self.each,
                 evidence: Some(&self.each),
             },
+            noise: bpnmf::Noise::Poisson,
             feature_names: None,
             observation_names: None,
             sound: None,

@@ -93,7 +93,7 @@ pub struct Plan {
     pub prior: Prior,
     /// Where a run without a search starts.
     pub init: Init,
-    /// SSMF, but for where it starts.
+    /// SSMF, but for where it starts and the noise.
     pub ssmf: Ssmf,
 }
 
@@ -166,6 +166,7 @@ impl Plan {
         {
             return Err(Error::BadOption { name: "tolerance", value, range: "at least 0 and below 1" });
         }
+        self.noise.map_or(Ok(Noise::Poisson), Noise::check)?;
         let options = RunOptions {
             iterations,
             seed: self.seed,
@@ -211,8 +212,9 @@ impl Plan {
     }
 
     fn engine_of(&self, kind: EngineKind, iterations: usize) -> Result<Box<dyn Engine + Send>, Error> {
+        let noise = self.noise.unwrap_or_default();
         if kind == EngineKind::Ssmf {
-            return Ok(Box::new(Ssmf { init: self.init, ..self.ssmf }));
+            return Ok(Box::new(Ssmf { init: self.init, noise, ..self.ssmf }));
         }
         let burn_in = self.burn_in.unwrap_or(match self.preset {
             Preset::Auto => iterations / BURN_IN_AFTER_SEARCH,
@@ -222,7 +224,6 @@ impl Plan {
             return Err(Error::BadBurnIn { burn_in, iterations });
         }
         let expected = kind == EngineKind::GibbsExpected;
-        let (burn_in, noise) = (burn_in as u32, self.noise.unwrap_or_default());
-        Ok(Box::new(Gibbs { expected, burn_in, init: self.init, noise }))
+        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init, noise }))
     }
 }

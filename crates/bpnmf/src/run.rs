@@ -141,6 +141,11 @@ pub struct Fit {
 }
 
 impl Fit {
+    /// How counts scatter about their rates: as the search found it, or as the engine was told.
+    pub fn noise(&self) -> Noise {
+        self.state.noise()
+    }
+
     /// The number of components that count at a row of the trace.
     pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
         match self.discovery.as_ref().and_then(|discovery| discovery.forced) {
@@ -293,7 +298,7 @@ pub fn run_from(
         // What is held out may have counts where nothing was left to fit.
         Some(occupied) => {
             let (dictionary, activations) = restore::factors(state, occupied, prior);
-            held_out.score_factors(&dictionary, &activations, coarsening)
+            held_out.score_factors(&dictionary, &activations, coarsening, state.noise())
         }
         None => held_out.score(state, coarsening),
     };

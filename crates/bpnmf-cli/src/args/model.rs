@@ -21,6 +21,11 @@ pub(crate) struct ModelArgs {
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) iterations: Option<usize>,
 
+    /// How counts scatter about their rates: auto learns it, poisson is counting noise alone, and with a number ALPHA a
+    /// count scatters by 1 / sqrt(ALPHA) of its rate beyond that. With --preset paper auto means poisson
+    #[arg(long, value_name = "auto|poisson|ALPHA", default_value = "auto", allow_negative_numbers = true)]
+    pub(crate) noise: String,
+
     /// The seed of every random number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,

@@ -5,8 +5,8 @@ use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, Search
 use crate::failure::Failure;
 use crate::memory;
 use bpnmf::{
-    CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Plan, Preset, Prior, RunOptions, Settings, Simd,
-    Ssmf, StopRule, Workers,
+    CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Noise, Plan, Preset, Prior, RunOptions,
+    Settings, Simd, Ssmf, StopRule, Workers,
 };
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Config {
     /// Checks what can be checked without the data.
     pub(crate) fn check(args: &ModelArgs) -> Result<Self, Failure> {
         foreign::refuse_other_preset(args)?;
-        let plan = plan(args);
+        let plan = plan(args)?;
         foreign::refuse_other_engine(args, plan.engine_kind())?;
         if !(1..=MOST_CHAINS).contains(&args.chains) {
             let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
@@ -108,11 +108,11 @@ impl Config {
 }
 
 /// The flags as the library knows them.
-fn plan(args: &ModelArgs) -> Plan {
+fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
     let SearchArgs { coarsening, force_components } = args.search;
     let (default, given) = (Ssmf::default(), &args.ssmf);
     let stop = StopRule::default();
-    Plan {
+    Ok(Plan {
         preset: match args.preset {
             PresetName::Auto => Preset::Auto,
             PresetName::Paper => Preset::Paper,
@@ -125,7 +125,7 @@ fn plan(args: &ModelArgs) -> Plan {
         components: args.components,
         forced: force_components,
         coarsening,
-        noise: None,
+        noise: noise(&args.noise)?,
         iterations: args.iterations,
         burn_in: args.gibbs.burn_in,
         seed: args.seed,
@@ -144,7 +144,18 @@ fn plan(args: &ModelArgs) -> Plan {
             prune_from: given.prune_from.unwrap_or(default.prune_from),
             ..default
         },
-    }
+    })
+}
+
+/// The noise somebody wishes for; `None` if it is to be learned.
+fn noise(text: &str) -> Result<Option<Noise>, Failure> {
+    let given = match text {
+        "auto" => return Ok(None),
+        "poisson" => Some(Noise::Poisson),
+        text => text.parse().ok().and_then(|alpha| Noise::Scattered { alpha }.check().ok()),
+    };
+    let refused = || format!("--noise is {text}: it must be auto, poisson or a finite number above 0");
+    given.map(Some).ok_or_else(|| Failure::Request(refused()))
 }
 
 /// The threads asked for, 0 for all cores.

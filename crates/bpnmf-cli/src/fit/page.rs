@@ -35,6 +35,7 @@ impl Results<'_> {
             headline(chains.n_components, chains.interval, chains.fits.len(), self.largest_r_hat()),
             self.resolutions()
         );
+        let _ = writeln!(page, "{}", self.fit().noise().sentence());
         let _ = writeln!(page, "{}: {}", text::duration(self.seconds), self.why_it_stopped());
         for warning in self.warnings() {
             page += &text::wrapped(&format!("warning: {warning}"), WIDTH);

@@ -12,7 +12,7 @@ const BEGIN: &str = "<!-- bad inputs: written by `./run bad-inputs` -->";
 const END: &str = "<!-- end of bad inputs -->";
 
 /// What is wrong, and the command line.
-const CASES: [(&str, &str); 51] = [
+const CASES: [(&str, &str); 55] = [
     ("no such file", "fit nowhere.csv"),
     ("a folder", "fit folder"),
     ("a device", "fit /dev/null"),
@@ -46,6 +46,10 @@ const CASES: [(&str, &str); 51] = [
     ("four thousand million rows for one entry", "fit hollow.mtx"),
     ("a flag out of its range", "fit table.csv --components 0"),
     ("a flag that is NaN", "fit table.csv --a0 nan"),
+    ("a noise without scale", "fit table.csv --noise 0"),
+    ("a negative noise", "fit table.csv --noise -3"),
+    ("a noise that is NaN", "fit table.csv --noise nan"),
+    ("a noise nobody knows", "fit table.csv --noise nb"),
     ("a flag of another engine", "fit table.csv --engine gibbs --sweeps 2"),
     ("more components than memory", "fit table.csv --preset paper --components 1000000 --chains 1000"),
     ("no such recording", "separate nowhere.wav"),

@@ -79,7 +79,10 @@ fn every_command_has_help_with_examples() {
     }
     let help = bench.ok("fit --help");
     assert!(
-        help.contains("--chains <N>") && help.contains("--force-components <N>") && !help.contains("--simd"),
+        help.contains("--chains <N>")
+            && help.contains("--noise <auto|poisson|ALPHA>")
+            && help.contains("--force-components <N>")
+            && !help.contains("--simd"),
         "{help}"
     );
     assert_eq!(bench.ok("--version"), format!("bpnmf {}\n", env!("CARGO_PKG_VERSION")));

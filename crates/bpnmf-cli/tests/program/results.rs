@@ -171,3 +171,47 @@ fn every_option_of_the_fast_engine_is_heard() {
     }
     assert_eq!(model("--prune 0.5 --prune-from 1000"), plain, "pruning that never starts");
 }
+
+#[test]
+fn the_noise_that_was_asked_for_is_in_summary_and_page_for_every_engine() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    for flags in [
+        "--preset paper --engine ssmf",
+        "--preset paper --engine gibbs",
+        "--preset paper --engine gibbs-expected",
+        "--engine ssmf",
+        "--engine gibbs",
+    ] {
+        for (noise, name, alpha, told) in [
+            ("poisson", "poisson", None, "Counts scatter as Poisson counts do."),
+            ("4", "scattered", Some(4.0), "Counts scatter 50 % beyond counting noise (alpha = 4.0)."),
+        ] {
+            bench.ok(&format!("fit table.csv {flags} --noise {noise} -k 5 -n 6 --report --force --out out"));
+            let summary = bench.json("out/summary.json");
+            assert_eq!(
+                (summary["noise"].as_str(), summary["alpha"].as_f64()),
+                (Some(name), alpha),
+                "{flags}"
+            );
+            let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+            assert!(page.contains(told) && page.contains("<h2>How counts scatter</h2>"), "{flags}");
+            assert_eq!(page.contains("class=\"counting\""), alpha.is_some(), "{flags}");
+        }
+    }
+}
+
+#[test]
+fn without_a_search_nobody_learns_the_noise_and_counts_are_poisson() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    for (noise, out) in [("auto", "auto"), ("poisson", "poisson"), ("4", "scattered")] {
+        bench.ok(&format!(
+            "fit table.csv --preset paper --noise {noise} -k 5 -n 9 --held-out 0.2 --out {out}"
+        ));
+    }
+    let model = |out: &str| bench.bytes(&format!("{out}/model.npz"));
+    assert_eq!(model("auto"), model("poisson"));
+    assert_ne!(model("auto"), model("scattered"));
+    assert!(bench.json("scattered/summary.json")["held_out_log_likelihood"].is_f64());
+}

@@ -29,6 +29,7 @@ def fit(
     forced: int | None,
     iterations: int | None,
     tolerance: float | None,
+    alpha: float | None,
     seed: int,
     prior: Mapping[str, float],
     chains: int,
@@ -42,6 +43,7 @@ def project(
     pi: NDArray[np.float64],
     prior: Mapping[str, float],
     coarsening: float,
+    alpha: float,
     *,
     seed: int,
     burn_in: int,
@@ -49,6 +51,7 @@ def project(
     keep: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]: ...
+def log_likelihood(counts: NDArray[np.float64], rates: NDArray[np.float64], alpha: float) -> float: ...
 def spectrogram(
     samples: NDArray[np.float32],
     rate: int,

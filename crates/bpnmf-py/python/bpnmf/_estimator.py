@@ -71,6 +71,10 @@ class BetaProcessNMF(Base):
         "auto": a search for the components and for the prior comes first. "paper": no search, the prior as given.
     prior : Prior, mapping or None, default=None
         Numbers of the prior by name: a, b, c, d, a0, b0. With ``preset="auto"`` only a0 and b0: the others are learned.
+    noise : "auto", "poisson" or a number, default="auto"
+        How counts scatter about their rates. "auto" learns it; "poisson" is counting noise alone; with a number alpha
+        the variance is rate + rate^2 / alpha, so that beyond counting noise a count scatters by 1 / sqrt(alpha) of its
+        rate. With ``preset="paper"`` "auto" means "poisson".
     n_chains : int, default=1
         Runs to make, each from a start of its own. The number of components is counted over all of them, and the best
         one of the right size is the model. One chain seldom leaves the number it starts with: only several tell how
@@ -128,6 +132,10 @@ class BetaProcessNMF(Base):
         The prior that was used: learned, or as given.
     coarsening_ : float
         The power of the likelihood: 1 for counts, less for data too smooth to be counts.
+    noise_ : str
+        How counts scatter: "poisson" or "scattered".
+    alpha_ : float
+        The alpha of `noise`, learned or as given; infinite for "poisson".
     resolution_path_ : list of (float, int)
         The number of components by coarsening, coarsest first; only after a search.
     engine_ : str
@@ -172,6 +180,8 @@ class BetaProcessNMF(Base):
     stop_reason_: str
     prior_: dict[str, float]
     coarsening_: float
+    noise_: str
+    alpha_: float
     resolution_path_: list[tuple[float, int]]
     engine_: str
     seed_: int
@@ -186,6 +196,7 @@ class BetaProcessNMF(Base):
         engine: str | None = None,
         preset: str = "auto",
         prior: Prior | Mapping[str, float] | None = None,
+        noise: str | float = "auto",
         n_chains: int = 1,
         max_iter: int | None = None,
         tol: float | None = 1e-4,
@@ -200,6 +211,7 @@ class BetaProcessNMF(Base):
         self.engine = engine
         self.preset = preset
         self.prior = prior
+        self.noise = noise
         self.n_chains = n_chains
         self.max_iter = max_iter
         self.tol = tol
@@ -298,7 +310,9 @@ class BetaProcessNMF(Base):
     def score(
         self, X: Any, y: object = None, *, mask: MaskLike | None = None, held_out: MaskLike | None = None
     ) -> float:
-        """Poisson log-likelihood of a sample, mean over samples; log x! included.
+        """Log-likelihood of a sample, mean over samples; log x! included.
+
+        The counts are Poisson, or with ``noise_ == "scattered"`` negative binomial with `alpha_`.
 
         The activations are the means that `transform` gives. Without `held_out` they come from the very entries that
         are scored: W is new to them, the activations are not, and more components tend to look better. To compare
@@ -348,7 +362,7 @@ class BetaProcessNMF(Base):
             return float("nan")
         mean = self._projected(counts)["mean"]
         samples, features = np.divmod(places, shape[1])
-        total = _log_likelihood(values, mean, self.components_, samples, features)
+        total = _log_likelihood(values, mean, self.components_, samples, features, self.alpha_)
         return total / np.unique(samples).size
 
     def perplexity(self, X: Any, *, mask: MaskLike | None = None) -> float:
@@ -453,6 +467,7 @@ class BetaProcessNMF(Base):
             "forced": forced,
             "iterations": _whole("max_iter", self.max_iter),
             "tolerance": None if self.tol is None else float(self.tol),
+            "alpha": _alpha(self.noise),
             "seed": _seed(self.random_state),
             "prior": self._prior(),
             "chains": chains,
@@ -503,6 +518,8 @@ class BetaProcessNMF(Base):
         self.stop_reason_ = found["stop_reason"]
         self.prior_ = {**found["prior"], "components": int(found["prior"]["components"])}
         self.coarsening_ = found["coarsening"]
+        self.noise_ = found["noise"]
+        self.alpha_ = found["alpha"]
         self.resolution_path_ = found["path"]
         self.engine_ = found["engine"]
         self.seed_ = seed
@@ -534,6 +551,7 @@ class BetaProcessNMF(Base):
             self.pi_,
             prior,
             self.coarsening_,
+            self.alpha_,
             seed=self.seed_ if seed is None else seed,
             burn_in=_BURN_IN,
             draws=draws,
@@ -549,9 +567,14 @@ def _warn(sentence: str | None) -> None:
 
 
 def _log_likelihood(
-    values: Floats, activations: Singles, weights: Singles, samples: NDArray[np.int64], features: NDArray[np.int64]
+    values: Floats,
+    activations: Singles,
+    weights: Singles,
+    samples: NDArray[np.int64],
+    features: NDArray[np.int64],
+    alpha: float,
 ) -> float:
-    """Poisson log-likelihood of the entries at (samples, features), log x! included."""
+    """Log-likelihood of the entries at (samples, features), log x! included."""
     total = 0.0
     # So many at a time that the factors of their rates take some megabytes.
     step = max(1, 2**20 // max(1, len(weights)))
@@ -560,9 +583,26 @@ def _log_likelihood(
         h, w = (a.astype(np.float64) for a in (activations[samples[part]], weights[:, features[part]]))
         rate = np.einsum("ik,ki->i", h, w)
         x = values[part]
+        if math.isfinite(alpha):
+            total += _core.log_likelihood(x, rate, alpha)
+            continue
         total += float(np.sum(x * np.log(np.maximum(rate, _LEAST_RATE)) - rate))
+    if math.isfinite(alpha):
+        return total
     numbers, times = np.unique(values, return_counts=True)
     return total - sum(math.lgamma(x + 1.0) * int(n) for x, n in zip(numbers, times, strict=True))
+
+
+def _alpha(noise: Any) -> float | None:
+    """alpha, None if it is to be learned, infinite for Poisson counts."""
+    if isinstance(noise, str):
+        named = {"auto": None, "poisson": math.inf}
+        if noise in named:
+            return named[noise]
+    elif isinstance(noise, (int, float, np.integer, np.floating)) and not isinstance(noise, bool):
+        if math.isfinite(noise) and noise > 0:
+            return float(noise)
+    raise ValueError(f'noise is {noise!r}: it must be "auto", "poisson" or a finite number above 0')
 
 
 def _whole(name: str, value: Any) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ _PLAIN = (
     "stop_reason_",
     "prior_",
     "coarsening_",
+    "noise_",
     "engine_",
     "seed_",
     "n_features_in_",
@@ -47,6 +49,8 @@ def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
         "interval": model.n_components_interval_,
         "path": model.resolution_path_,
         "convergence": model.convergence_,
+        # JSON has no infinity.
+        "alpha": model.alpha_ if math.isfinite(model.alpha_) else None,
         "feature_names": None if names is None else list(names),
     }
     arrays = {
@@ -82,6 +86,9 @@ def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
             raise ValueError(f"{os.fspath(path)}: format {about['format']} is newer than this version of bpnmf")
         arrays = {name: file[name] for name in file.files if name != "about"}
     model = cls(**about["params"])
+    # What was written before there was noise is of Poisson counts.
+    model.noise_ = "poisson"
+    model.alpha_ = math.inf if about.get("alpha") is None else about["alpha"]
     for name, value in about["facts"].items():
         setattr(model, name, value)
     model.components_ = np.ascontiguousarray(arrays["W"].T)

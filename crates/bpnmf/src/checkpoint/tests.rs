@@ -40,6 +40,13 @@ fn engines() -> Vec<Box<dyn Engine>> {
         Box::new(Gibbs { burn_in: 6, init: scaled, noise: SCATTERED, ..Default::default() }),
         Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, noise: SCATTERED }),
         Box::new(Ssmf { init: scaled, ..Default::default() }),
+        Box::new(Ssmf {
+            init: scaled,
+            noise: SCATTERED,
+            prune: Some(0.05),
+            prune_from: 4,
+            ..Default::default()
+        }),
         Box::new(Ssmf { prune: Some(0.05), prune_from: 4, ..Default::default() }),
     ]
 }

@@ -7,6 +7,7 @@ mod stop;
 
 pub use convergence::{bulk_ess, r_hat};
 pub use held_out::HeldOut;
+pub(crate) use held_out::scattered_column;
 pub use probes::PROBES;
 pub(crate) use probes::Probes;
 pub use stop::StopRule;

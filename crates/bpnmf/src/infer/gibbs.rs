@@ -39,8 +39,8 @@ pub struct Gibbs {
     pub noise: Noise,
 }
 
-/// Steps of the burn-in between two looks at the rates, by which the dispersions are set.
-const FREEZE_EVERY: u32 = 5;
+/// Steps between two looks at the rates, by which the dispersions are set, as long as they follow them.
+pub(super) const FREEZE_EVERY: u32 = 5;
 
 impl Default for Gibbs {
     fn default() -> Self {

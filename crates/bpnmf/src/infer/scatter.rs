@@ -161,6 +161,11 @@ impl Scatter {
         self.frozen.is_some()
     }
 
+    /// Whether any entry scatters by the dispersions that were set.
+    pub(crate) fn scatters(&self) -> bool {
+        self.frozen.as_ref().is_some_and(|frozen| frozen.scattered > 0)
+    }
+
     /// Sets the dispersions by the rates of factors.
     pub(crate) fn freeze(
         &mut self,

@@ -3,14 +3,16 @@
 use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_listed, draw_row, draw_sites};
-use super::gibbs::{init_mask, start_means};
+use super::gibbs::{FREEZE_EVERY, init_mask, start_means};
 use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
+use super::scatter::{self, Scatter};
 use super::state::{Averages, Slots, Variational, blend, fade, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::{Simd, flat_mut};
+use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
@@ -29,6 +31,11 @@ use crate::workers::Workers;
 ///
 /// The authors' code also adds 2e-16 to rates that would be zero. That is not offered: it lets a count go
 /// unexplained for 36 nats. Here a column with counts cannot switch its last component off.
+///
+/// Counts that scatter more than Poisson counts ([`Noise::Scattered`]) are replaced in every step by the expectation of
+/// latent Poisson counts L given the rates that were just sampled, as E[Z] stands for Z. The dispersions of the entries
+/// follow the rates to the end: this is a stochastic approximation, not a chain whose target must stand still. L is of all
+/// columns, so a batch must have them all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ssmf {
     /// Exponent of the step size (t0 + i)^-kappa, i from 0.
@@ -43,11 +50,14 @@ pub struct Ssmf {
     pub prune: Option<f64>,
     /// The first iteration (from 0) after which components are dropped.
     pub prune_from: u32,
+    /// How counts scatter about their rates, if no search says so.
+    pub noise: Noise,
 }
 
 impl Default for Ssmf {
     fn default() -> Self {
-        Self { kappa: 0.5, t0: 1.0, sweeps: 1, init: Init::Random, prune: None, prune_from: 0 }
+        let (init, noise) = (Init::Random, Noise::Poisson);
+        Self { kappa: 0.5, t0: 1.0, sweeps: 1, init, prune: None, prune_from: 0, noise }
     }
 }
 
@@ -100,7 +110,16 @@ impl Engine for Ssmf {
         if let Some(value) = self.prune.filter(|cutoff| !(0.0..1.0).contains(cutoff)) {
             return Err(Error::BadOption { name: "prune", value, range: "at least 0 and below 1" });
         }
+        self.noise.check()?;
         Ok(())
+    }
+
+    fn noise(&self) -> Noise {
+        self.noise
+    }
+
+    fn scatters(&self) -> bool {
+        true
     }
 
     fn init(&self, counts: &Counts, prior: &CheckedPrior, key: Key) -> State {
@@ -161,7 +180,7 @@ impl Engine for Ssmf {
             odds: Odds::new(vec![0.0; components]),
             variational: Some(q),
             averages: Averages { dictionary: Vec::new(), ..Averages::new(0, components, observations) },
-            scatter: None,
+            scatter: Scatter::new(self.noise),
             iteration: 0,
         }
     }
@@ -174,16 +193,23 @@ impl Engine for Ssmf {
         key: Key,
         workers: &Workers,
     ) -> Result<Info, Error> {
-        let counts = batch.counts;
-        let features = counts.features();
+        let data = batch.counts;
+        if state.scatter.is_some() && batch.columns != (0..data.observations()) {
+            return Err(Error::PartialBatch {
+                engine: "ssmf with counts that scatter",
+                given: batch.columns.len(),
+                all: data.observations(),
+            });
+        }
+        let features = data.features();
         let iteration = state.iteration;
         let components = state.dictionary.components();
-        let State { dictionary, activations, odds, variational, averages, .. } = state;
+        let State { dictionary, activations, odds, variational, averages, scatter, .. } = state;
         let q = variational.as_mut().expect("a state made by this engine");
         let eta = self.step_size(iteration);
         let keep = 1.0 - eta;
 
-        // Lines 3 to 5: sample W and pi now, H of a site when it is needed.
+        // Lines 3 to 5: sample W and pi now, H of the sites that are on, and of the others when it is needed.
         workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
             let (nu, rho) = (&q.nu_w[k * features..], &q.rho_w[k * features..]);
             let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
@@ -194,20 +220,31 @@ impl Engine for Ssmf {
             key.stream(Site::Inclusion, iteration, 0, k as u32).logit_beta(q.alpha_pi[k], q.beta_pi[k])
         });
 
+        let tiles = activations.tiles();
+        let (on, values) = activations.columns_mut(batch.columns.start, batch.columns.end);
+        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+        workers.for_each(groups, |(group, (on, values)), _| {
+            let i = (batch.columns.start + group * GROUP) as u32;
+            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
+            let at = |t: usize, k: usize| t * components + k;
+            draw_sites(place, tiles, on, values, |t, k| q.nu_h[at(t, k)], |t, k| q.rho_h[at(t, k)]);
+        });
+
+        if let Some(scatter) = scatter {
+            if iteration.is_multiple_of(FREEZE_EVERY) || !scatter.is_frozen() {
+                scatter.freeze(data, dictionary, activations, workers);
+            }
+            let place = scatter::Place { key, iteration, allocation: Allocation::Expected };
+            scatter.redraw(data, dictionary, activations, place, workers);
+        }
+        let scatter = scatter.as_ref().filter(|scatter| scatter.latent().is_some());
+        let counts = scatter.and_then(Scatter::latent).unwrap_or(data);
+
         // Line 6: the mask and E[Z]; the updates of q(H), whose columns are then done with.
         let workspace = &mut *workers.workspace();
         workspace.start(counts, dictionary);
         for columns in blocks(counts, batch.columns.clone(), workers) {
             let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
-            let tiles = activations.tiles();
-            let (on, values) = activations.columns_mut(columns.start, columns.end);
-            let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
-            workers.for_each(groups, |(group, (on, values)), _| {
-                let i = (columns.start + group * GROUP) as u32;
-                let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
-                let at = |t: usize, k: usize| t * components + k;
-                draw_sites(place, tiles, on, values, |t, k| q.nu_h[at(t, k)], |t, k| q.rho_h[at(t, k)]);
-            });
             let local = LocalStep {
                 sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
                 sweeps: self.sweeps,
@@ -243,8 +280,16 @@ impl Engine for Ssmf {
         }
         workspace.finish(Allocation::Expected, dictionary);
         let scale = batch.scale();
+        if let Some(scatter) = scatter {
+            let sums = &mut workspace.column_sums;
+            workspace.stats.log_likelihood +=
+                scatter.correction(data, dictionary, activations, sums, workers);
+        }
         let stats = &workspace.stats;
-        let info = report(counts, prior, dictionary, stats, workspace.tiers, scale, workers.simd);
+        let mut info = report(data, prior, dictionary, stats, workspace.tiers, scale, workers.simd);
+        if scatter.is_some() {
+            info.activation = scatter::expected(data, dictionary, activations);
+        }
 
         // Line 7: the rest of q.
         let parameters = q.nu_w.chunks_mut(features).zip(q.rho_w.chunks_mut(features));
@@ -272,7 +317,7 @@ impl Engine for Ssmf {
     }
 
     fn start(&self, found: &Found) -> State {
-        found.variational_state()
+        State { scatter: Scatter::new(found.discovery.noise), ..found.variational_state() }
     }
 
     fn slots<'a>(&self, state: &'a State) -> Slots<'a> {
@@ -314,6 +359,8 @@ fn prune(state: &mut State, cutoff: f64, features: usize) {
     state.averages.pi = picked(&state.averages.pi, components, &kept);
     state.dictionary = state.dictionary.selected(&kept);
     state.activations = state.activations.selected(&kept);
+    // The rates of its columns are others now: the next step looks at them again.
+    state.scatter = Scatter::new(state.noise());
     state.odds = Odds::new(picked(state.odds.logit(), components, &kept));
 }
 

@@ -126,18 +126,19 @@ fn empty_rows_and_columns_do_not_change_a_single_bit_of_the_answer() {
 #[test]
 fn empty_rows_and_columns_do_not_change_a_single_bit_when_counts_scatter() {
     let noise = Noise::Scattered { alpha: 20.0 };
-    let engine = Gibbs { burn_in: 3, noise, ..Default::default() };
-    let case = case(true, true, [40, 30]);
-    let search = Some(Search { noise: Some(noise), ..Search::default() });
+    let search = Some(Search { noise: Some(noise), ..Default::default() });
     let options = RunOptions { search, ..options() };
-    let plain = fitted(&engine, &case.plain, &options);
-    let mut padded = fitted(&engine, &case.padded, &options);
-    assert_eq!(padded.trace, plain.trace);
-    assert_eq!(occupied(&padded.posterior, &case), plain.posterior);
-    assert_eq!(padded.state.noise(), noise);
-    // The state is one of all rows and columns.
-    let (prior, workers) = (&padded.discovery.unwrap().prior, Workers::serial());
-    engine.step(&mut padded.state, &Batch::all(&case.padded), prior, Key::new(1), &workers).unwrap();
+    let case = case(true, true, [40, 30]);
+    for engine in engines() {
+        let plain = fitted(engine.as_ref(), &case.plain, &options);
+        let mut padded = fitted(engine.as_ref(), &case.padded, &options);
+        assert_eq!(padded.trace, plain.trace);
+        assert_eq!(occupied(&padded.posterior, &case), plain.posterior);
+        assert_eq!(padded.noise(), noise);
+        // The state is one of all rows and columns.
+        let (prior, workers) = (&padded.discovery.unwrap().prior, Workers::serial());
+        engine.step(&mut padded.state, &Batch::all(&case.padded), prior, Key::new(1), &workers).unwrap();
+    }
 }
 
 /// W of an empty row is positive, and of all together less than that of one row; H and S of an empty column are 0.

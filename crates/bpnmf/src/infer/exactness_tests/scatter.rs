@@ -10,7 +10,7 @@ use crate::counts::{Counts, Unexposed};
 use crate::infer::local::Allocation;
 use crate::infer::mask::{Known, Odds, Scratch, Sweep, compact, sweep};
 use crate::infer::scatter::{Place, Scatter};
-use crate::infer::{Batch, Engine, Gibbs, Info, Init, State};
+use crate::infer::{Batch, Engine, Gibbs, Info, Init, Ssmf, State};
 use crate::kernel::Simd;
 use crate::noise::Noise;
 use crate::prior::Prior;
@@ -267,7 +267,7 @@ fn gibbs_with_pinned_factors_samples_the_masks_of_scattered_counts() {
 }
 
 fn step(
-    engine: &Gibbs,
+    engine: &dyn Engine,
     state: &mut State,
     counts: &Counts,
     components: usize,
@@ -278,24 +278,37 @@ fn step(
     engine.step(state, &Batch::all(counts), &prior, Key::new(seed), workers).unwrap()
 }
 
-fn init(engine: &Gibbs, counts: &Counts, components: usize, seed: u64) -> State {
+fn init(engine: &dyn Engine, counts: &Counts, components: usize, seed: u64) -> State {
     let prior = Prior { components, ..Prior::default() }.check().unwrap();
     engine.init(counts, &prior, Key::new(seed))
+}
+
+/// All engines.
+fn engines(noise: Noise) -> [Box<dyn Engine>; 4] {
+    let init = Init::Scaled;
+    [
+        Box::new(Gibbs { burn_in: 3, init, expected: false, noise }),
+        Box::new(Gibbs { burn_in: 3, init, expected: true, noise }),
+        Box::new(Ssmf { init, noise, ..Ssmf::default() }),
+        Box::new(Ssmf { noise, sweeps: 2, prune: Some(0.05), prune_from: 4, ..Ssmf::default() }),
+    ]
 }
 
 #[test]
 fn an_alpha_without_scatter_gives_the_poisson_chain_bit_for_bit() {
     for counts in [matrix(20, 40, 0.6, 30.0, 140), without_some(&matrix(20, 40, 0.1, 30.0, 141), 0.2, 142)] {
-        let poisson = Gibbs { burn_in: 3, init: Init::Scaled, ..Gibbs::default() };
-        let scattered = Gibbs { noise: Noise::Scattered { alpha: 1e15 }, ..poisson };
         let workers = Workers::serial();
-        let [mut one, mut other] = [poisson, scattered].map(|engine| init(&engine, &counts, 12, 143));
-        for _ in 0..12 {
-            let info = step(&poisson, &mut one, &counts, 12, 143, &workers);
-            assert_eq!(step(&scattered, &mut other, &counts, 12, 143, &workers), info);
+        let little = Noise::Scattered { alpha: 1e15 };
+        for (poisson, scattered) in engines(Noise::Poisson).iter().zip(&engines(little)) {
+            let [mut one, mut other] =
+                [poisson, scattered].map(|engine| init(engine.as_ref(), &counts, 12, 143));
+            for _ in 0..12 {
+                let info = step(poisson.as_ref(), &mut one, &counts, 12, 143, &workers);
+                assert_eq!(step(scattered.as_ref(), &mut other, &counts, 12, 143, &workers), info);
+            }
+            assert_eq!(other.noise(), little);
+            assert!(State { scatter: None, ..other } == one, "{}", poisson.name());
         }
-        assert_eq!(other.noise(), Noise::Scattered { alpha: 1e15 });
-        assert!(State { scatter: None, ..other } == one);
     }
 }
 
@@ -304,17 +317,15 @@ fn storage_instructions_threads_and_blocks_do_not_change_a_bit_when_counts_scatt
     let dense = matrix(37, 140, 0.6, 200.0, 150);
     let sparse = matrix(37, 140, 0.12, 200.0, 151);
     for counts in [&dense, &sparse, &without_some(&dense, 0.2, 152), &without_some(&sparse, 0.2, 153)] {
-        for expected in [false, true] {
-            let noise = Noise::Scattered { alpha: 30.0 };
-            let engine = Gibbs { burn_in: 3, init: Init::Scaled, expected, noise };
+        for engine in engines(Noise::Scattered { alpha: 30.0 }) {
             let run = |counts: &Counts, workers: &Workers| {
-                let mut state = init(&engine, counts, 20, 154);
-                let infos = [(); 8].map(|()| step(&engine, &mut state, counts, 20, 154, workers));
+                let mut state = init(engine.as_ref(), counts, 20, 154);
+                let infos = [(); 8].map(|()| step(engine.as_ref(), &mut state, counts, 20, 154, workers));
                 (state, infos.map(|info| info.log_joint))
             };
             let other = compressed(counts);
             let ours = run(counts, &Workers::serial());
-            assert!(ours.0.scatter.as_ref().is_some_and(|scatter| scatter.latent().is_some()));
+            assert!(ours.0.noise() == Noise::Scattered { alpha: 30.0 });
             for (simd, threads, block) in
                 [(Simd::Avx512, 2, Some(7)), (Simd::Avx2, 1, None), (Simd::Plain, 3, Some(64))]
             {
@@ -324,7 +335,12 @@ fn storage_instructions_threads_and_blocks_do_not_change_a_bit_when_counts_scatt
                     None => workers,
                 };
                 for counts in [counts, &other] {
-                    assert!(run(counts, &workers) == ours, "{simd:?}, {expected}, {}", counts.is_sparse());
+                    assert!(
+                        run(counts, &workers) == ours,
+                        "{simd:?}, {}, {}",
+                        engine.name(),
+                        counts.is_sparse()
+                    );
                 }
             }
         }

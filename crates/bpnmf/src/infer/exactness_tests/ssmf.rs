@@ -4,14 +4,17 @@
 //! given E[Z] in double precision to what single precision may lose.
 
 use super::twin::Expected;
-use super::{compressed, matrix, without_some};
+use super::{compressed, dense_values, matrix, rate, without_some};
 use crate::counts::Counts;
 use crate::infer::{Batch, Engine, Init, Ssmf, State};
 use crate::kernel::Simd;
+use crate::noise::Noise;
 use crate::prior::{CheckedPrior, Prior};
 use crate::random::Key;
+use crate::special::digamma;
 use crate::workers::Workers;
 use core::ops::Range;
+use std::collections::HashMap;
 
 fn prior(components: usize) -> CheckedPrior {
     Prior { a: 0.7, b: 0.4, c: 1.9, d: 2.3, a0: 1.5, b0: 1.2, components }.check().unwrap()
@@ -53,9 +56,11 @@ fn conditionals(
         for &(k, h) in &on {
             out.alpha_pi[k] += scale;
             out.beta_pi[k] -= scale;
-            for f in (0..features).filter(|&f| !counts.missing(t).contains(&(f as u32))) {
-                out.rho_w[k * features + f] += scale * h;
-                out.rho_h[t * components + k] += w(f, k);
+            let unexposed: HashMap<usize, f64> = counts.unexposed(t).iter().collect();
+            for f in 0..features {
+                let exposure = 1.0 - unexposed.get(&f).unwrap_or(&0.0);
+                out.rho_w[k * features + f] += scale * h * exposure;
+                out.rho_h[t * components + k] += w(f, k) * exposure;
             }
         }
     }
@@ -185,6 +190,61 @@ fn so_do_steps_of_one_later_on() {
     }
     println!("largest relative errors {:.1e} and {:.1e}; unchanged columns: {unchanged}", worst[0], worst[1]);
     assert!(unchanged > 1000);
+}
+
+/// Given L, what is left is SSMF on the counts L with their exposures. L is the expectation given the rates before the sweep.
+#[test]
+fn so_do_steps_on_counts_that_scatter() {
+    let alpha = 20.0;
+    let engine =
+        Ssmf { kappa: 0.0, init: Init::Scaled, noise: Noise::Scattered { alpha }, ..Ssmf::default() };
+    let workers = Workers::new(2).unwrap();
+    let dense = matrix(60, 45, 0.8, 90.0, 340);
+    let partial = without_some(&dense, 0.3, 341);
+    for counts in [&dense, &compressed(&dense), &partial, &compressed(&partial)] {
+        let (prior, key) = (prior(9), Key::new(342));
+        let mut state = engine.init(counts, &prior, key);
+        for iteration in 0..7 {
+            let before = state.clone();
+            engine.step(&mut state, &Batch::all(counts), &prior, key, &workers).unwrap();
+            let latent = state.scatter.as_ref().and_then(|scatter| scatter.latent()).unwrap();
+            errors(&state, &before, latent, &prior);
+            if iteration % 5 > 0 {
+                continue;
+            }
+            // H of this step by the mask of the last one: frozen just now, so r is alpha. H of a site that was switched off
+            // is gone.
+            let (x, l) = (dense_values(counts), dense_values(latent));
+            let (mut checked, mask) = (0, &before.activations);
+            for t in (0..45).filter(|&t| mask.column(t).on == state.activations.column(t).on) {
+                for (f, lost) in latent.unexposed(t).iter().filter(|&(_, lost)| lost < 1.0) {
+                    let at = t * 60 + f;
+                    let e = rate(&state, f, t) / alpha;
+                    assert!((1.0 - lost - e.ln_1p() / e).abs() < 1e-6);
+                    let tables = alpha * (digamma(alpha + x[at]) - digamma(alpha));
+                    assert!((l[at] - tables).abs() <= 1e-5 * x[at], "{} for {} of {}", l[at], tables, x[at]);
+                    checked += usize::from(x[at] > 0.0);
+                }
+            }
+            assert!(iteration == 0 || checked > 100, "{checked}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_of_some_columns_is_refused_when_counts_scatter() {
+    let counts = matrix(20, 30, 0.5, 5.0, 350);
+    let (prior, key) = (prior(12), Key::new(351));
+    let engine = Ssmf { noise: Noise::Scattered { alpha: 9.0 }, ..Ssmf::default() };
+    let mut state = engine.init(&counts, &prior, key);
+    let before = state.clone();
+    let batch = Batch { counts: &counts, columns: 7..17 };
+    let error = engine.step(&mut state, &batch, &prior, key, &Workers::serial()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ssmf with counts that scatter needs all columns in every step: a batch of 10 of 30 columns is not a valid sweep"
+    );
+    assert!(state == before);
 }
 
 #[test]

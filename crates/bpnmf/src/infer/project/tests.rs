@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::plan::{Plan, Settings};
+use crate::prior::Prior;
 use crate::run::{Fit, TraceRow, run};
 use crate::synth::Recipe;
 
@@ -126,5 +127,77 @@ fn draws_have_the_moments_that_are_reported() {
         let reported = (f64::from(projection.activations[k]), f64::from(projection.spread[k]));
         assert!((mean - reported.0).abs() < 0.1 * reported.1 + 0.01, "{mean} {reported:?}");
         assert!((spread - reported.1).abs() < 0.1 * reported.1 + 0.01, "{spread} {reported:?}");
+    }
+}
+
+/// A basis of three components, and columns whose truth is known: negative binomial, alpha 8, or Poisson.
+fn known(alpha: Option<f64>) -> (Basis, Counts, Vec<f64>) {
+    let (features, observations, components) = (40, 150, 3);
+    let mut stream = Key::new(9).stream(Site::Init, 0, 0, 0);
+    let w: Vec<f32> = (0..features * components).map(|_| stream.gamma(0.7) as f32).collect();
+    let h: Vec<f64> = (0..observations * components).map(|_| 40.0 * stream.gamma(2.0)).collect();
+    let mut values = Vec::new();
+    for t in 0..observations {
+        for f in 0..features {
+            let of = |k: usize| f64::from(w[f * components + k]) * h[t * components + k];
+            let rate: f64 = (0..components).map(of).sum();
+            let scattered = alpha.map_or(1.0, |alpha| stream.gamma(alpha) / alpha);
+            values.push(stream.poisson(rate * scattered));
+        }
+    }
+    let prior = Prior { c: 2.0, d: 2.0 / 80.0, components, ..Prior::default() }.check().unwrap();
+    let basis = Basis::new(features, &w, &[0.9; 3], &prior, 1.0).unwrap();
+    (basis, Counts::from_dense(features, observations, values).unwrap(), h)
+}
+
+/// Mean square error, and the share of true activations within 1.645 standard deviations.
+fn judged(basis: &Basis, counts: &Counts, truth: &[f64]) -> (f64, f64) {
+    let found = basis.project(counts, &ProjectOptions::default(), &Workers::serial(), &|| true).unwrap();
+    let n = truth.len() as f64;
+    let errors = || found.activations.iter().zip(truth).map(|(h, truth)| f64::from(*h) - truth);
+    let within = errors().zip(&found.spread).filter(|(error, s)| error.abs() <= 1.645 * f64::from(**s));
+    (errors().map(|error| error * error).sum::<f64>() / n, within.count() as f64 / n)
+}
+
+#[test]
+fn activations_of_counts_that_scatter_are_nearer_with_their_noise_and_their_spread_is_right() {
+    let (poisson, counts, truth) = known(Some(8.0));
+    let scattered = poisson.clone().with_noise(Noise::Scattered { alpha: 8.0 }).unwrap();
+    let (error, covered) = judged(&scattered, &counts, &truth);
+    let (error_without, covered_without) = judged(&poisson, &counts, &truth);
+    println!("covered {covered}, as Poisson counts {covered_without}; errors {error} and {error_without}");
+    assert!(error < 0.9 * error_without, "{error} {error_without}");
+    assert!((0.84..0.96).contains(&covered) && covered_without < 0.6, "{covered} {covered_without}");
+}
+
+#[test]
+fn a_noise_without_scatter_projects_as_poisson_bit_for_bit() {
+    let (poisson, counts, _) = known(None);
+    let counts = counts.with_missing((0..=150).collect(), vec![7; 150]).unwrap();
+    let little = poisson.clone().with_noise(Noise::Scattered { alpha: 1e15 }).unwrap();
+    let [one, other] = [&poisson, &little].map(|basis| {
+        basis.project(&counts, &ProjectOptions::default(), &Workers::serial(), &|| true).unwrap()
+    });
+    assert_eq!((one.activations, one.spread), (other.activations, other.spread));
+    for (one, other) in one.log_likelihood.iter().zip(&other.log_likelihood) {
+        assert!((one / other - 1.0).abs() < 1e-8, "{one} {other}");
+    }
+    let error = poisson.with_noise(Noise::Scattered { alpha: 0.0 }).unwrap_err();
+    assert_eq!(error.to_string(), "alpha is 0: it must be finite and above 0");
+}
+
+#[test]
+fn a_scattered_observation_has_the_same_numbers_wherever_it_stands_and_however_it_is_held() {
+    let (basis, counts, _) = known(Some(8.0));
+    let basis = basis.with_noise(Noise::Scattered { alpha: 8.0 }).unwrap();
+    let options = ProjectOptions { keep: true, draws: 10, ..Default::default() };
+    let all = basis.project(&counts, &options, &Workers::serial(), &|| true).unwrap();
+    for (sparse, workers) in [(false, Workers::serial()), (true, Workers::new(2).unwrap())] {
+        let some = selected(&counts, &[17, 3, 99], sparse);
+        let some = basis.project(&some, &options, &workers, &|| true).unwrap();
+        for (at, t) in [17, 3, 99].into_iter().enumerate() {
+            assert_eq!(some.draws[at * 30..][..30], all.draws[t * 30..][..30]);
+            assert_eq!(some.log_likelihood[at], all.log_likelihood[t]);
+        }
     }
 }
