@@ -97,8 +97,6 @@ pub(super) struct Scatter {
     pub(super) alpha: f64,
     /// Whether it is learned on the way.
     pub(super) learned: bool,
-    /// Whether the first model must tell where the search starts.
-    pub(super) unknown: bool,
 }
 
 impl Scatter {
@@ -106,21 +104,11 @@ impl Scatter {
     /// counts.
     pub(super) fn new(noise: Option<Noise>, view: &View) -> Self {
         match noise {
-            Some(noise) => {
-                Self { alpha: noise.alpha().unwrap_or(f64::INFINITY), learned: false, unknown: false }
-            }
+            Some(noise) => Self { alpha: noise.alpha().unwrap_or(f64::INFINITY), learned: false },
             None => {
                 let alpha = rank::alpha(view);
-                let first = alpha.unwrap_or(f64::INFINITY);
-                Self { alpha: first, learned: first.is_finite(), unknown: alpha.is_none() }
+                Self { alpha, learned: alpha.is_finite() }
             }
-        }
-    }
-
-    /// The first model has told it.
-    fn told(&mut self, alpha: f64) {
-        if self.unknown {
-            *self = Self { alpha, learned: alpha.is_finite(), unknown: false };
         }
     }
 }
@@ -152,7 +140,7 @@ impl Run<'_> {
         if self.scatter.learned {
             let first = self.scatter.alpha * level.power;
             let alpha = scatter::learned(model, level.counts, level.power, self.workers);
-            model.alpha = if first.is_finite() { alpha.max(first) } else { alpha };
+            model.alpha = alpha.max(first);
         }
         if model.alpha.is_infinite() {
             return Cow::Borrowed(level.view);
@@ -240,14 +228,10 @@ impl Run<'_> {
         let view = &balanced.0;
         let mut most = most_at_start(view).min(prior.components());
         loop {
-            let alpha = self.stage(model, |run, model| {
+            self.stage(model, |run, model| {
                 run.start(model, level, &balanced, prior, search, most);
-                if !run.scatter.unknown {
-                    return run.scatter.alpha.to_bits();
-                }
-                scatter::learned(model, level.counts, level.power, workers).to_bits()
+                0
             });
-            self.scatter.told(f64::from_bits(alpha) / level.power);
             let again = self.stage(model, |run, model| {
                 let mut full = true;
                 // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
@@ -367,7 +351,7 @@ impl Run<'_> {
             return NO;
         }
         let before = model.evidence(view, self.workers);
-        let taken = unmix::unmix(model, view, self.workers);
+        unmix::unmix(model, view, self.workers);
         let gain = model.evidence(view, self.workers) - before;
         self.say("unmix", active(model));
         if gain > LEAST_GAIN * view.tolerance() { YES } else { NO }

@@ -47,6 +47,13 @@ const HIDDEN_STRENGTH: f64 = 0.8;
 /// Data scatter more than Poisson counts if their bulk is wider by this over the smaller side.
 const SCATTERED: f64 = 7.0;
 
+/// The smallest matrix whose bulk tells scatter from components: smaller ones have too few singular values beside those of
+/// their components.
+const SMALLEST_BULK: usize = 40;
+
+/// The most columns of a matrix that is larger on both sides.
+const LARGEST_BULK: usize = 600;
+
 /// The positive entries of counts, empty rows and columns left out.
 struct Entries {
     /// The smaller side and the larger one.
@@ -281,17 +288,23 @@ fn scattered(entries: &Entries) -> (Spectrum, f64) {
 }
 
 /// What the bulk of the singular values says of the scatter of counts: alpha of the variance mean + mean^2 / alpha, infinite
-/// for Poisson counts. `None` if entries are missing or if there are too few.
-pub(super) fn alpha(view: &View) -> Option<f64> {
+/// for Poisson counts, and where nothing can be said because entries are missing or there are too few. Of many columns every
+/// so manieth is looked at.
+pub(super) fn alpha(view: &View) -> f64 {
     if view.partial {
-        return None;
+        return f64::INFINITY;
     }
-    let entries = Entries::new(view);
-    if !(SMALLEST..=LARGEST).contains(&entries.small) {
-        return None;
+    let mut entries = Entries::new(view);
+    if entries.small > LARGEST_BULK {
+        let every = view.columns.len().div_ceil(LARGEST_BULK);
+        let columns = view.columns.iter().step_by(every).cloned().collect();
+        entries = Entries::new(&View::of(view.features, columns));
+    }
+    if !(SMALLEST_BULK..=LARGEST_BULK).contains(&entries.small) {
+        return f64::INFINITY;
     }
     if Spectrum::new(&entries, 0.0).excess <= SCATTERED / entries.small as f64 {
-        return Some(f64::INFINITY);
+        return f64::INFINITY;
     }
-    Some(1.0 / scattered(&entries).1)
+    1.0 / scattered(&entries).1
 }
