@@ -1,7 +1,7 @@
 //! What notes look like in a spectrum: a first guess for the search, which would otherwise start from whole frames, and
 //! those are chords. Knows nothing of any recording.
 
-use bpnmf::Search;
+use bpnmf::{Noise, Search};
 use core::f64::consts::PI;
 
 /// The keys guessed, as MIDI numbers: from C2 to E7.
@@ -43,6 +43,8 @@ pub fn guess(rate: u32, window: usize) -> Vec<f32> {
 /// that is never on for longer than a click would be is the beginning or the end of others.
 pub fn prepare(search: &mut Search, rate: u32, window: usize, hop: usize) {
     search.coarsening = search.coarsening.or(Some(1.0));
+    // Levels are no counts: how they scatter says nothing.
+    search.noise = search.noise.or(Some(Noise::Poisson));
     search.guess = Some(guess(rate, window).into());
     search.passing = window.div_ceil(hop.max(1));
 }

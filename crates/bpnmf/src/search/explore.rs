@@ -332,7 +332,7 @@ impl Run<'_> {
             changed |= verdict != NO;
             // Better, but not more: that is worth keeping, but no reason to go on.
             failed = if verdict <= YES { failed + 1 } else { 0 };
-            if failed > FAILED_BROODS + usize::from(self.scatter.learned) || self.stopped {
+            if failed > FAILED_BROODS + usize::from(self.scatter.alpha.is_finite()) || self.stopped {
                 break;
             }
             if verdict.saturating_sub(YES) > count as u64 / 2 {
@@ -365,7 +365,7 @@ impl Run<'_> {
         let room = model.prior.components().saturating_sub(model.components());
         let key = self.key.derived(100 + brood as u64);
         let mut grown = model.clone();
-        let kinds = if self.scatter.learned { 3 } else { 2 };
+        let kinds = if self.scatter.alpha.is_finite() { 3 } else { 2 };
         let (stage, born) = match brood % kinds {
             0 => ("births", births::add(&mut grown, view, count.min(room), key, workers)),
             1 => ("splits", births::split(&mut grown, view, count.min(room), key, workers)),

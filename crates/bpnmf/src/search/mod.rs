@@ -217,6 +217,10 @@ impl Search {
             });
             power = f64::from_bits(chosen);
             model = (power == 1.0).then_some(first);
+            if power < 1.0 && self.noise.is_none() && !resolution::leaves_enough(&view, power) {
+                run.scatter = Scatter { alpha: resolution::SMOOTH_ALPHA, learned: false };
+                power = 1.0;
+            }
         }
         if power < 1.0 {
             let fewer = resolution::coarsened(counts, power);
@@ -226,6 +230,7 @@ impl Search {
             coarse = Some(fewer);
         }
         let view = coarse.as_ref().map_or(view, View::new);
+        let view = if run.scatter.alpha.is_finite() { view.sized() } else { view };
         let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self));
         if run.past.is_some() {
             return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });

@@ -172,6 +172,20 @@ pub(super) fn power(dispersion: Dispersion, counts: &Counts) -> f64 {
     (TYPICAL_ENTRY * once / twice).min(1.0)
 }
 
+/// Smooth data that cannot be read more coarsely are read as if they scattered with this alpha: no entry is known better than
+/// to one part in nine.
+pub(super) const SMOOTH_ALPHA: f64 = 80.0;
+
+/// Whether the typical column is left with enough counts when all are times `power`. Where the totals of columns differ by
+/// decades one power for all of them leaves nothing of most.
+pub(super) fn leaves_enough(view: &View, power: f64) -> bool {
+    /// Counts of the median column.
+    const LEFT: f64 = 30.0;
+    let mut totals: Vec<f64> = view.columns.iter().map(|column| column.total).collect();
+    totals.sort_by(f64::total_cmp);
+    totals[totals.len() / 2] * power >= LEFT
+}
+
 /// The counts times `power`, rounded; what rounding takes from an entry is carried to the next one of the column, so that
 /// they are right on average. Raising the likelihood of whole counts to a power is the same as multiplying them by it;
 /// rounding keeps every engine's counts whole. No random number is asked: the seed must not choose the data.
