@@ -4,6 +4,7 @@
 use super::hyper;
 use super::model::{Model, Part};
 use super::nmf::{Updates, mixture, nmf, updated};
+use super::scatter;
 use super::view::{Ratios, View};
 use crate::counts::Counts;
 use crate::kernel::{Simd, flat};
@@ -107,7 +108,11 @@ fn kl(shape: f64, rate: f64, a: f64, b: f64) -> f64 {
 }
 
 /// The bound and its correction, entry by entry in double precision.
-fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64) {
+///
+/// For counts that scatter the weights are those of the model itself; the third number is what the likelihood of such counts
+/// has more than its quadratic approximation in the bound.
+fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64, f64) {
+    let alpha = model.alpha;
     let (features, observations) = (counts.features(), counts.observations());
     let (a, b, c, d) = (model.prior.a(), model.prior.b(), model.prior.c(), model.prior.d());
     let log_mean = |shape: f64, rate: f64| libm::exp(digamma(shape)) / rate;
@@ -120,16 +125,29 @@ fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64) {
             w[k * features + f] = (shape / rate, log_mean(*shape, rate));
         }
     }
-    let (mut bound, mut correction) = (0.0, 0.0);
+    let (mut bound, mut correction, mut beyond) = (0.0, 0.0, 0.0);
     let mut twice_w = vec![0.0; w.len()];
     for (t, parts) in model.parts.iter().enumerate() {
         let mut x = vec![0.0; features];
         counts.column(t).positive().for_each(|(f, value)| x[f] = value);
+        let compressed = 2 * x.iter().filter(|x| **x > 0.0).count() < features;
         let mut twice_h = vec![0.0; parts.len()];
         for f in (0..features).filter(|f| !counts.missing(t).contains(&(*f as u32))) {
             let share = |part: &Part| w[part.k * features + f].1 * log_mean(part.shape, part.rate);
             let field: f64 = parts.iter().map(share).sum();
-            bound -= parts.iter().map(|part| w[part.k * features + f].0 * part.mean()).sum::<f64>();
+            let mean = parts.iter().map(|part| w[part.k * features + f].0 * part.mean()).sum::<f64>();
+            let weight = if compressed && x[f] == 0.0 && mean < 0.02 * alpha {
+                1.0
+            } else {
+                1.0 / (1.0 + mean / alpha)
+            };
+            if weight < 1.0 {
+                let gap = if x[f] > 0.0 { libm::log(mean) + weight * libm::log(field / mean) } else { 0.0 };
+                let own = if x[f] > 0.0 { weight * x[f] * libm::log(field) } else { 0.0 };
+                beyond += x[f] * gap - (alpha + x[f]) * libm::log1p(mean / alpha) - own + weight * mean;
+            }
+            bound -= weight * mean;
+            x[f] *= weight;
             if x[f] > 0.0 {
                 bound += x[f] * libm::log(field);
                 for (part, twice_h) in parts.iter().zip(&mut twice_h) {
@@ -140,7 +158,7 @@ fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64) {
             }
         }
         for (part, twice) in parts.iter().zip(twice_h) {
-            let paid = kl(part.shape, part.rate, c, d);
+            let paid = kl(part.shape, part.rate, c, d / model.size(t));
             bound -= paid;
             correction += given_back(c, part.shape - c, twice, paid);
         }
@@ -155,29 +173,37 @@ fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64) {
             correction += given_back(a, shape - a, twice_w[k * features + f], paid);
         }
     }
-    (bound, correction)
+    (bound, correction, beyond)
+}
+
+/// The model of counts that scatter with alpha, their columns by their totals; and the counts as it weighs them.
+fn scattered<'a>(model: &mut Model, view: &View<'a>, alpha: f64, workers: &Workers) -> View<'a> {
+    let view = view.clone().sized();
+    (model.alpha, model.sizes) = (alpha, view.sizes());
+    view.weighed(model, workers)
 }
 
 #[test]
 fn the_evidence_is_that_of_a_plain_twin() {
     let workers = workers(1);
     for (name, counts) in kinds() {
-        let (mut model, view) = fitted(&counts, 6, &workers);
-        for round in 0..2 {
-            let (bound, correction) = plain_evidence(&model, &counts);
+        for (alpha, round) in [(f64::INFINITY, 0), (f64::INFINITY, 1), (5.0, 0), (5.0, 1)] {
+            let (mut model, plain) = fitted(&counts, 6, &workers);
+            // Once more with other masks: a component is off everywhere, and all others are on.
+            if round == 1 {
+                model.switch_all_on(&plain);
+                model.parts.iter_mut().for_each(|parts| parts.retain(|part| part.k != 2));
+                model.ascend(&plain, 2, &workers);
+            }
+            let view = if alpha.is_finite() { scattered(&mut model, &plain, alpha, &workers) } else { plain };
+            let (bound, correction, beyond) = plain_evidence(&model, &counts);
             let ours = model.bound(&view, &workers);
             assert!((ours - bound).abs() <= 1e-9 * bound.abs(), "{name}: bound {ours}, plain {bound}");
-            let given_back = model.evidence(&view, &workers) - ours;
+            let given_back = model.evidence(&view, &workers) - ours - beyond;
             let error = (given_back - correction).abs();
             let rounding = 1e-13 * bound.abs();
             assert!(correction > 1.0, "{name}: {correction}");
             assert!(error <= 1e-6 * correction + rounding, "{name}: {given_back}, plain {correction}");
-            // Once more with other masks: a component is off everywhere, and all others are on.
-            if round == 0 {
-                model.switch_all_on(&view);
-                model.parts.iter_mut().for_each(|parts| parts.retain(|part| part.k != 2));
-                model.ascend(&view, 2, &workers);
-            }
         }
     }
 }
@@ -186,13 +212,16 @@ fn the_evidence_is_that_of_a_plain_twin() {
 fn coordinate_ascent_never_lowers_the_bound() {
     let workers = workers(1);
     for (name, counts) in kinds() {
-        let (mut model, view) = fitted(&counts, 6, &workers);
-        let mut before = model.bound(&view, &workers);
-        for _ in 0..20 {
-            model.ascend(&view, 1, &workers);
-            let after = model.bound(&view, &workers);
-            assert!(after > before - 1e-9 * before.abs(), "{name}: {before} -> {after}");
-            before = after;
+        for alpha in [None, Some(5.0)] {
+            let (mut model, plain) = fitted(&counts, 6, &workers);
+            let view = alpha.map_or(plain.clone(), |alpha| scattered(&mut model, &plain, alpha, &workers));
+            let mut before = model.bound(&view, &workers);
+            for _ in 0..20 {
+                model.ascend(&view, 1, &workers);
+                let after = model.bound(&view, &workers);
+                assert!(after > before - 1e-9 * before.abs(), "{name}: {before} -> {after}");
+                before = after;
+            }
         }
     }
 }
@@ -380,8 +409,14 @@ fn the_same_bits_on_any_threads_and_instructions() {
             let bound = model.converge(&view, 12, 1.0, &workers);
             hyper::learn(&mut model, &workers);
             let evidence = model.evidence(&view, &workers);
+            let mut other = model.clone();
+            let weighed = scattered(&mut other, &view, 5.0, &workers);
+            other.converge(&weighed, 12, 1.0, &workers);
+            hyper::learn(&mut other, &workers);
+            let scattered = (other.evidence(&weighed, &workers), other.unseen, other.parts);
+            let alpha = scatter::learned(&model, &view, 1.0, &workers);
             let Model { prior, shape, rate, unseen, geometric, sum, parts, .. } = model;
-            (bound, evidence, prior, shape, rate, unseen, geometric, sum, parts)
+            (bound, evidence, prior, shape, rate, unseen, geometric, sum, parts, scattered, alpha)
         };
         let first = of(1, Simd::Auto);
         for simd in [Simd::Avx512, Simd::Avx2, Simd::Plain] {
@@ -579,5 +614,32 @@ fn a_mixture_explains_its_column_whatever_the_size_of_its_entries() {
     let ours = mixture(&x, rows.to_vec(), 20, Simd::Auto);
     for (ours, plain) in ours.iter().zip(&plain) {
         assert!((ours - plain).abs() <= 1e-5 * plain, "{ours} {plain}");
+    }
+}
+
+#[test]
+fn the_scatter_of_counts_is_learned() {
+    let workers = workers(1);
+    let (features, observations) = (60, 150);
+    for (truth, tolerance) in [(3.0, 0.1), (20.0, 0.1), (100.0, 0.15), (f64::INFINITY, 0.0)] {
+        let key = Key::new(9);
+        let draw = |(f, t): (usize, usize)| {
+            let mut stream = key.stream(Site::Synthesis, 5, t as u32, f as u32);
+            let rate = 20.0 * (1.0 + (f % 7) as f64) * (1.0 + (t % 5) as f64);
+            let eps = if truth.is_finite() { stream.gamma(truth) / truth } else { 1.0 };
+            stream.poisson(rate * eps)
+        };
+        let places = (0..observations).flat_map(|t| (0..features).map(move |f| (f, t)));
+        let counts = Counts::from_dense(features, observations, places.map(draw).collect()).unwrap();
+        let (mut model, view) = fitted(&counts, 2, &workers);
+        model.switch_all_on(&view);
+        let mut alpha = f64::INFINITY;
+        for _ in 0..4 {
+            model.alpha = alpha;
+            let weighed = alpha.is_finite().then(|| view.weighed(&model, &workers));
+            model.converge(weighed.as_ref().unwrap_or(&view), 60, 0.1, &workers);
+            alpha = scatter::learned(&model, &view, 1.0, &workers);
+        }
+        assert!(alpha == truth || (alpha / truth - 1.0).abs() < tolerance, "{truth}: {alpha}");
     }
 }

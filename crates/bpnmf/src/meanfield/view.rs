@@ -180,7 +180,7 @@ impl<'a> Column<'a> {
     fn weighed(&self, means: &[f64], alpha: f64) -> Self {
         /// A zero is listed where its rate is at least this share of alpha.
         const LISTED: f64 = 0.02;
-        let (at, counts): (Vec<u32>, Vec<f64>) = if self.at.is_empty() {
+        let (at, counts): (Vec<u32>, Vec<f64>) = if self.has_all(means.len()) {
             (Vec::new(), self.x.to_vec())
         } else {
             let mut x = self.to_dense(means.len());
