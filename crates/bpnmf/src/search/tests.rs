@@ -66,6 +66,65 @@ fn it_finds_the_number_of_components_with_a_quarter_of_the_entries_missing() {
     }
 }
 
+/// Negative binomial counts about the rates of W, H ~ Gamma(0.5); the last component, of a shape of its own, is on in the
+/// first `few` columns only if `few` is not 0.
+fn scattered(rank: usize, mean: f64, alpha: f64, few: usize) -> Counts {
+    let (features, observations, key) = (60, 150, Key::new(4));
+    let draw = |part: u32, n: usize| -> Vec<f64> {
+        (0..n).map(|i| key.stream(Site::Synthesis, part, i as u32, 0).gamma(0.5)).collect()
+    };
+    let (mut w, mut h) = (draw(0, features * rank), draw(1, observations * rank));
+    if few > 0 {
+        (0..observations).for_each(|t| h[t * rank] = if t < few { 2.0 } else { 0.0 });
+        (0..features).for_each(|f| w[f * rank] = if f % 10 == 0 { 4.0 } else { 0.01 });
+    }
+    let rate = |f: usize, t: usize| (0..rank).map(|k| w[f * rank + k] * h[t * rank + k]).sum::<f64>();
+    let places = || (0..observations).flat_map(|t| (0..features).map(move |f| (f, t)));
+    let scale = mean * (features * observations) as f64 / places().map(|(f, t)| rate(f, t)).sum::<f64>();
+    let draw = |(f, t): (usize, usize)| {
+        let mut stream = key.stream(Site::Synthesis, 2, t as u32, f as u32);
+        let eps = stream.gamma(alpha) / alpha;
+        stream.poisson(scale * rate(f, t) * eps)
+    };
+    Counts::from_dense(features, observations, places().map(draw).collect()).unwrap()
+}
+
+#[test]
+fn counts_that_scatter_have_no_more_components_and_the_scatter_is_found() {
+    let workers = Workers::new(2).unwrap();
+    for (mean, alpha) in [(30.0, 10.0), (300.0, 10.0), (300.0, 100.0)] {
+        let found = fit(&scattered(5, mean, alpha, 0), Search::default(), &workers);
+        assert_eq!(found.posterior.components(), 5, "mean {mean}, alpha {alpha}");
+        let learned = found.noise().alpha().expect("they scatter");
+        assert!((learned / alpha - 1.0).abs() < 0.15, "mean {mean}, alpha {alpha}: {learned}");
+        let plain = Search { noise: Some(Noise::Poisson), ..Search::default() };
+        let poisson = fit(&scattered(5, mean, alpha, 0), plain, &workers);
+        assert_eq!(poisson.noise(), Noise::Poisson);
+        assert!(poisson.posterior.components() > 5, "{}", poisson.posterior.components());
+    }
+}
+
+#[test]
+fn a_component_of_one_column_in_fifty_is_found_where_counts_scatter() {
+    let found = fit(&scattered(5, 100.0, 30.0, 3), Search::default(), &Workers::new(2).unwrap()).posterior;
+    assert_eq!(found.components(), 5);
+    assert!((0..5).any(|k| (found.usage[k] - 3.0).abs() < 0.5), "{:?}", found.usage);
+}
+
+#[test]
+fn poisson_counts_have_the_bits_of_those_that_are_said_to_be() {
+    for (mean, missing) in [(1.0, false), (6.0, true), (300.0, false)] {
+        let counts = low_rank(50, 80, 4, mean, 1);
+        let counts = if missing { without_some(&counts, 0.1, 1) } else { counts };
+        let of = |noise: Option<Noise>| {
+            let mut fit = fit(&counts, Search { noise, ..Search::default() }, &Workers::serial());
+            fit.discovery.iter_mut().for_each(|discovery| discovery.seconds = 0.0);
+            (fit.posterior, fit.discovery, fit.state)
+        };
+        assert_eq!(of(None), of(Some(Noise::Poisson)), "mean {mean}");
+    }
+}
+
 #[test]
 fn noise_has_one_component() {
     let mut stream = Key::new(9).stream(Site::Synthesis, 0, 0, 0);
