@@ -146,6 +146,22 @@ impl Fit {
         self.state.noise()
     }
 
+    /// The same for people, in one sentence; `None` for data that were read more coarsely than they are, or are too smooth to
+    /// be counts and were read as they are.
+    pub fn noise_sentence(&self) -> Option<String> {
+        let Some(discovery) = &self.discovery else { return Some(self.noise().sentence()) };
+        match self.noise() {
+            _ if discovery.coarsening < 1.0 => None,
+            noise if !discovery.dispersion.is_smooth() => Some(noise.sentence()),
+            Noise::Poisson => None,
+            Noise::Scattered { alpha } => Some(format!(
+                "The data are too smooth to be counts: no entry is read as if it were known to better than {:.0} % \
+                 (alpha = {alpha:.0}).",
+                100.0 / alpha.sqrt()
+            )),
+        }
+    }
+
     /// The number of components that count at a row of the trace.
     pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
         match self.discovery.as_ref().and_then(|discovery| discovery.forced) {

@@ -35,7 +35,9 @@ impl Results<'_> {
             headline(chains.n_components, chains.interval, chains.fits.len(), self.largest_r_hat()),
             self.resolutions()
         );
-        let _ = writeln!(page, "{}", self.fit().noise().sentence());
+        if let Some(sentence) = self.fit().noise_sentence() {
+            page += &text::wrapped(&sentence, WIDTH);
+        }
         let _ = writeln!(page, "{}: {}", text::duration(self.seconds), self.why_it_stopped());
         for warning in self.warnings() {
             page += &text::wrapped(&format!("warning: {warning}"), WIDTH);

@@ -32,8 +32,8 @@ impl<'a> Results<'a> {
         report.observation_names = source.observation_names.as_deref();
         report.warnings = self.warnings();
         let reading = self.how_it_was_read().map(|sentence| sentence.replace('\n', " "));
-        let noise = self.fit().noise().sentence();
-        report.notes = [noise].into_iter().chain(reading).chain(self.notes()).collect();
+        let noise = self.fit().noise_sentence();
+        report.notes = noise.into_iter().chain(reading).chain(self.notes()).collect();
         report.facts = self.facts();
         report
     }

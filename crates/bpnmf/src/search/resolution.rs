@@ -33,6 +33,13 @@ pub struct Dispersion {
     pub all: Option<f64>,
 }
 
+impl Dispersion {
+    /// Whether the data are too smooth to be counts.
+    pub(crate) fn is_smooth(&self) -> bool {
+        self.small.is_some_and(|small| small < SMOOTH)
+    }
+}
+
 /// The dispersion of the data about a fitted model, by its deviance. What was fitted to an entry is not scatter: the deviance
 /// that Poisson counts would have is smaller by the leverage of the entry, its share in the information on every parameter.
 pub(super) fn dispersion(model: &Model, view: &View, workers: &Workers) -> Dispersion {
@@ -159,7 +166,7 @@ fn summed_deviance(mean: f64) -> f64 {
 
 /// The power the likelihood should be raised to, from a first look: 1 for counts.
 pub(super) fn power(dispersion: Dispersion, counts: &Counts) -> f64 {
-    if dispersion.small.is_none_or(|small| small >= SMOOTH) {
+    if !dispersion.is_smooth() {
         return 1.0;
     }
     let (mut once, mut twice) = (0.0, 0.0);
