@@ -369,7 +369,7 @@ impl Run<'_> {
         let (stage, born) = match brood % kinds {
             0 => ("births", births::add(&mut grown, view, count.min(room), key, workers)),
             1 => ("splits", births::split(&mut grown, view, count.min(room), key, workers)),
-            _ => ("shared", births::share(&mut grown, view, (3 * count).min(room), workers)),
+            _ => ("shared", births::share(&mut grown, view, view.effort(3 * count).min(room), workers)),
         };
         if born == 0 {
             return NO;

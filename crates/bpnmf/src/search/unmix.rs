@@ -14,7 +14,7 @@ const QUANTILE: f64 = 0.25;
 const LEAST_SHARE: f64 = 0.03;
 const LEFT: f64 = 0.02;
 
-/// The most pairs that are tried, those with the most counts first.
+/// The most pairs that are tried, those with the most counts first; fewer where every step sees many entries.
 const MOST_PAIRS: usize = 100;
 
 /// How much of W_j is in W_k.
@@ -79,7 +79,7 @@ pub(super) fn unmix(model: &mut Model, view: &View, workers: &Workers) -> usize 
         }
     }
     pairs.sort_by(|x, y| y.0.total_cmp(&x.0).then((x.1, x.2).cmp(&(y.1, y.2))));
-    pairs.truncate(MOST_PAIRS);
+    pairs.truncate(view.effort(MOST_PAIRS));
     let mut evidence = model.evidence(view, workers);
     let least = view.tolerance();
     let mut looks = workers.map(pairs.into_iter(), |(_, k, j)| {
