@@ -113,7 +113,7 @@ impl Journal {
             return Err(bad("a search without a stage"));
         }
         let (prior, alpha) = (from.prior()?, from.f64()?);
-        if !(alpha > 0.0) {
+        if alpha.is_nan() || alpha <= 0.0 {
             return Err(bad("an alpha out of its range"));
         }
         let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
