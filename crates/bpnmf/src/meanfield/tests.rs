@@ -180,7 +180,7 @@ fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64, f64) {
 fn scattered<'a>(model: &mut Model, view: &View<'a>, alpha: f64, workers: &Workers) -> View<'a> {
     let view = view.clone().sized();
     (model.alpha, model.sizes) = (alpha, view.sizes());
-    view.weighed(model, workers)
+    view.weighed(model, workers).into_owned()
 }
 
 #[test]
@@ -636,8 +636,7 @@ fn the_scatter_of_counts_is_learned() {
         let mut alpha = f64::INFINITY;
         for _ in 0..4 {
             model.alpha = alpha;
-            let weighed = alpha.is_finite().then(|| view.weighed(&model, &workers));
-            model.converge(weighed.as_ref().unwrap_or(&view), 60, 0.1, &workers);
+            model.converge(&view.weighed(&model, &workers), 60, 0.1, &workers);
             alpha = scatter::learned(&model, &view, 1.0, &workers);
         }
         assert!(alpha == truth || (alpha / truth - 1.0).abs() < tolerance, "{truth}: {alpha}");

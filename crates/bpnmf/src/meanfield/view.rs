@@ -243,12 +243,15 @@ impl<'a> View<'a> {
 
     /// The same with entries weighed for counts that scatter more than Poisson counts, with variance mean + mean^2 / alpha:
     /// an entry weighs w = alpha / (alpha + mean) by its rate under the model. The Poisson likelihood of w x with the
-    /// exposure w has the score and the information of the counts.
-    pub(crate) fn weighed(&self, model: &Model, workers: &Workers) -> Self {
+    /// exposure w has the score and the information of the counts. For Poisson counts it is the view itself.
+    pub(crate) fn weighed(&self, model: &Model, workers: &Workers) -> Cow<'_, Self> {
+        if model.alpha.is_infinite() {
+            return Cow::Borrowed(self);
+        }
         let columns = workers.map(model.parts.iter().zip(&self.columns), |(parts, column)| {
             column.weighed(&model.expected(parts), model.alpha)
         });
-        Self::of(self.features, columns)
+        Cow::Owned(Self::of(self.features, columns))
     }
 
     /// The same with activations expected to be as large as the total of a column is, relative to the mean of all.
@@ -264,8 +267,12 @@ impl<'a> View<'a> {
         if sizes().all(|size| size == 1.0) { Arc::new([]) } else { sizes().collect() }
     }
 
-    /// The same with every column times the weight of its typical entry if the counts scatter, and these weights.
-    pub(crate) fn balanced(&self, alpha: f64) -> (Self, Vec<f64>) {
+    /// The same with every column times the weight of its typical entry if the counts scatter, and these weights. For Poisson
+    /// counts it is the view itself, and there are none.
+    pub(crate) fn balanced(&self, alpha: f64) -> (Cow<'_, Self>, Vec<f64>) {
+        if alpha.is_infinite() {
+            return (Cow::Borrowed(self), Vec::new());
+        }
         let weight = |column: &Column| {
             let squares: f64 = column.x.iter().map(|x| x * x).sum();
             if column.total > 0.0 { 1.0 / (1.0 + squares / column.total / alpha) } else { 1.0 }
@@ -273,7 +280,7 @@ impl<'a> View<'a> {
         let weights: Vec<f64> = self.columns.iter().map(weight).collect();
         let scaled = |(column, weight): (&Column<'a>, &f64)| column.times(*weight);
         let columns = self.columns.iter().zip(&weights).map(scaled).collect();
-        (Self::of(self.features, columns), weights)
+        (Cow::Owned(Self::of(self.features, columns)), weights)
     }
 
     /// How many of so many steps are taken: fewer where every one of them sees many entries. Differences of the evidence are

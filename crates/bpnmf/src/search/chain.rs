@@ -5,6 +5,7 @@ use crate::counts::Counts;
 use crate::infer::activations::Activations;
 use crate::infer::dictionary::{Dictionary, stored};
 use crate::infer::mask::Odds;
+use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Variational};
 use crate::infer::{Batch, Engine, Gibbs, Init, State};
 use crate::meanfield::hyper::{A, C, shape_of};
@@ -101,7 +102,7 @@ pub(super) fn settle(
     go_on: &mut dyn FnMut(usize) -> bool,
 ) {
     let noise = super::noise_of(model.alpha);
-    let mut state = State { scatter: crate::infer::scatter::Scatter::new(noise), ..state_of(model) };
+    let mut state = State { scatter: Scatter::new(noise), ..state_of(model) };
     let whole = counts.first_fraction().is_none();
     let expected = !whole || view.total > MANY_COUNTS;
     let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, noise };
@@ -127,10 +128,9 @@ pub(super) fn settle(
     }
     model.prior =
         if looks > 0.0 { with_numbers(&prior, learned.map(|sum| (sum / looks).exp())) } else { prior };
-    let weighed = model.alpha.is_finite().then(|| view.weighed(model, workers));
-    let view = weighed.as_ref().unwrap_or(view);
-    read(model, view, &state, workers);
-    model.ascend(view, 3, workers);
+    let view = view.weighed(model, workers);
+    read(model, &view, &state, workers);
+    model.ascend(&view, 3, workers);
 }
 
 /// W, H and S of a state as a model.

@@ -142,10 +142,7 @@ impl Run<'_> {
             let alpha = scatter::learned(model, level.counts, level.power, self.workers);
             model.alpha = alpha.max(first);
         }
-        if model.alpha.is_infinite() {
-            return Cow::Borrowed(level.view);
-        }
-        Cow::Owned(level.view.weighed(model, self.workers))
+        level.view.weighed(model, self.workers)
     }
 
     /// A model fitted to `view` from an NMF, its number of components by elimination and births.
@@ -261,7 +258,7 @@ impl Run<'_> {
         &mut self,
         model: &mut Model,
         level: Level<'_, '_>,
-        (balanced, weights): &(View<'_>, Vec<f64>),
+        (balanced, weights): &(Cow<'_, View<'_>>, Vec<f64>),
         prior: &CheckedPrior,
         search: &Search,
         most: usize,
@@ -277,11 +274,7 @@ impl Run<'_> {
         let first = Prior { a: 0.5, b: 1.0, c: 1.0, d: 1.0, ..prior.get() }.check().expect("in range");
         *model = start::model(level.view, &factors, first, simd, workers);
         model.alpha = self.scatter.alpha * level.power;
-        let view = if model.alpha.is_finite() {
-            Cow::Owned(level.view.weighed(model, workers))
-        } else {
-            Cow::Borrowed(level.view)
-        };
+        let view = level.view.weighed(model, workers);
         model.ascend(&view, 5, workers);
         learn(model, workers);
         let view = self.weigh(model, level);

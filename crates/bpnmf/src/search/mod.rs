@@ -272,8 +272,6 @@ impl Search {
     ) {
         const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
         let mut model = model.clone();
-        // The coarser, the less of it.
-        let scatter = core::mem::replace(&mut run.scatter.learned, false);
         let mut before = 1.0;
         for step in STEPS {
             let fewer = resolution::coarsened(counts, power * step);
@@ -288,7 +286,7 @@ impl Search {
             model.set_prior(a, model.prior.b() / scale, model.prior.c(), model.prior.d());
             model.alpha *= scale;
             model.settle(run.workers);
-            let view = run.weigh(&mut model, Level::of(&view));
+            let view = view.weighed(&model, run.workers);
             model.ascend(&view, 1, run.workers);
             mask::remask(&mut model, &view, run.workers);
             model.drop_empty();
@@ -300,7 +298,6 @@ impl Search {
                 break;
             }
         }
-        run.scatter.learned = scatter;
     }
 }
 
@@ -336,15 +333,11 @@ pub(crate) fn evidence(
     let mut model = Model::empty(workers.simd, features, counts.observations(), discovery.prior);
     let w = |k: usize, f: usize| slots.dictionary[k * features + f];
     chain::fill(&mut model, &view, components, &w, &columns, workers);
-    let view = match discovery.noise.alpha() {
-        Some(alpha) => {
-            model.alpha = alpha;
-            let weighed = view.weighed(&model, workers);
-            chain::fill(&mut model, &weighed, components, &w, &columns, workers);
-            weighed
-        }
-        None => view,
-    };
+    model.alpha = discovery.noise.alpha().unwrap_or(f64::INFINITY);
+    let view = view.weighed(&model, workers);
+    if model.alpha.is_finite() {
+        chain::fill(&mut model, &view, components, &w, &columns, workers);
+    }
     model.ascend(&view, 3, workers);
     for (&k, value) in kept.iter().zip(eliminate::evidence(&model, &view, workers)) {
         evidence[k] = value;
