@@ -44,6 +44,10 @@ const MOST_ROUNDS: usize = 10;
 /// Counts are few below this many for every parameter.
 const FEW_COUNTS: f64 = 30.0;
 
+/// Where counts scatter, singular values that show more components than the evidence wants, by more than this share of them,
+/// show that the noise is not what it is taken for.
+const MOST_MORE: f64 = 0.2;
+
 /// A sparse mask says enough by itself: the rank is asked where more than this share of the sites is on.
 const DENSE: f64 = 0.25;
 
@@ -192,26 +196,34 @@ impl Run<'_> {
         model
     }
 
-    /// Where counts are few the bound wants fewer components than singular values show: then there are as many as these
-    /// show. How many that is, 0 if they say nothing.
+    /// As many components as singular values show, if these are more than the evidence wants: where counts are few it wants
+    /// fewer than there are. How many that is, 0 if singular values say nothing.
     pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> usize {
-        if self.stopped || model.alpha.is_finite() {
+        if self.stopped {
             return 0;
         }
         let (key, workers) = (self.key.derived(400), self.workers);
-        let Rank { components, poisson } = rank::rank(view);
+        let Rank { components, poisson } = rank::rank(view, model.alpha);
         let components = components.min(model.prior.components());
         let parameters = components * (view.features + view.columns.len());
-        let few = poisson || view.total < FEW_COUNTS * parameters as f64;
-        if !few {
+        let few = model.alpha.is_infinite() && view.total < FEW_COUNTS * parameters as f64;
+        let usage = model.usage();
+        let here = used(&usage);
+        let dense = usage.iter().sum::<usize>() as f64 > DENSE * (here * view.columns.len()) as f64;
+        let near = components <= here + (MOST_MORE * here as f64).ceil() as usize;
+        let scattered = model.alpha.is_finite() && dense && near;
+        if !few && !poisson && !scattered {
             return 0;
         }
-        let usage = model.usage();
-        let sites = (used(&usage) * view.columns.len()) as f64;
-        let dense = usage.iter().sum::<usize>() as f64 > DENSE * sites;
-        if dense && components > used(&usage) {
-            *model = floor::model(view, components, model.prior, key, workers.simd, workers);
-            model.ascend(view, 5, workers);
+        if dense && components > here {
+            if !scattered {
+                *model = floor::model(view, components, model.prior, key, workers.simd, workers);
+                model.ascend(view, 5, workers);
+            } else {
+                let view = view.weighed(model, workers);
+                force(model, &view, components, key, workers);
+                settle(model, &view, workers);
+            }
             self.say("rank", active(model));
         }
         // Rare components are among those that singular values show, and do not count.

@@ -4,8 +4,10 @@
 //! There the bound of the mean field prefers fewer components than there are: q factorises, and what it loses by that is
 //! more than a weak component gains. Singular values do not know non-negativity, but they do not depend on a fit either.
 //! Rows and columns are scaled so that the mean variance of every row and column is one (Sinkhorn; the variance of a Poisson
-//! count is estimated by the count itself). The singular values of noise then end at sqrt F + sqrt T. A component of
-//! strength s^2 shows as an eigenvalue s^2 + F + T + F T / s^2; below the edge it shows in the sum of all of them alone.
+//! count is estimated by the count itself). The singular values of noise then end at sqrt F + sqrt T. Every component that
+//! is seen takes one dimension of each side away from the noise, so what is left beside k of them ends at
+//! sqrt(F - k) + sqrt(T - k). A component of strength s^2 shows as an eigenvalue s^2 + F + T + F T / s^2; below the edge it
+//! shows in the sum of all of them alone.
 
 use super::symmetric::Reduced;
 use crate::meanfield::view::View;
@@ -19,30 +21,32 @@ const SMALLEST: usize = 8;
 /// So much of the variance is spread by rows and columns: without it scaling does not converge where most counts are 0.
 const SPREAD: f64 = 0.02;
 
-/// An eigenvalue is above the noise beyond this multiple of the edge, and by two of the scale of Tracy and Widom.
-const EDGE: f64 = 1.02 * 1.02;
-const EDGE_SCALES: f64 = 2.0;
+/// An eigenvalue is above the noise if it is beyond the edge by this many of the scales of Tracy and Widom: for Poisson
+/// counts, and for counts whose scatter is an estimate, too. Behind a component with a signal of more than `NEAR` times the
+/// threshold it takes one scale more for each threshold, up to `MOST_SCALES`: a weak component seldom stands alone.
+const EDGE_SCALES: f64 = 1.0;
+const SCATTERED_EDGE_SCALES: f64 = 2.0;
+const NEAR: f64 = 2.0;
+const MOST_SCALES: f64 = 4.0;
 
-/// The second eigenvalue, which decides whether there is anything beside one component, must be further out.
+/// The second eigenvalue, which decides whether there is anything beside one component, must be beyond this multiple of the
+/// edge, too, and by `MOST_SCALES`.
 const SECOND: f64 = 1.05 * 1.05;
-const SECOND_SCALES: f64 = 4.0;
 
 /// Beyond this multiple of the edge an eigenvalue is a component wherever its vectors lie; nearer, one entry must not make
 /// up more than this share of it.
 const FAR: f64 = 1.2 * 1.2;
 const STRAY: f64 = 0.05;
 
-/// An eigenvalue near the edge is noise if the next is this many times further out.
-const GAP: f64 = 2.5;
-
-/// Counts have hidden components where the weakest seen is below this many times the threshold, and where there are fewer
-/// counts than this for every parameter.
-const HIDDEN_BELOW: f64 = 1.75;
+/// Counts have hidden components where there are fewer counts than this for every parameter.
 const HIDDEN_COUNTS: f64 = 25.0;
 
-/// Of the energy that is hidden so many standard errors are noise; a hidden component has this share of the threshold.
-const HIDDEN_ERRORS: f64 = 0.75;
-const HIDDEN_STRENGTH: f64 = 0.8;
+/// Of the energy that is hidden so many standard errors are noise, and so many more for each threshold by which the weakest
+/// component that is seen exceeds `HIDDEN_FROM` thresholds. A hidden component has this share of the threshold.
+const HIDDEN_ERRORS: f64 = 0.5;
+const HIDDEN_MORE_ERRORS: f64 = 1.5;
+const HIDDEN_FROM: f64 = 1.5;
+const HIDDEN_STRENGTH: f64 = 0.9;
 
 /// Data scatter more than Poisson counts if their bulk is wider by this over the smaller side.
 const SCATTERED: f64 = 7.0;
@@ -104,12 +108,58 @@ struct Spectrum {
     /// All eigenvalues added up, and what of it is noise.
     energy: f64,
     noise: f64,
-    /// The signal that an eigenvalue at the edge stands for.
-    threshold: f64,
 }
 
-/// The signal s^2 behind an eigenvalue.
-fn signal(eigenvalue: f64, small: f64, large: f64) -> f64 {
+/// Where the eigenvalues of noise end, and the scale of how far the largest strays from there.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    at: f64,
+    scale: f64,
+}
+
+impl Edge {
+    /// That of what is left beside `k` components.
+    fn beside(k: usize, (small, large): (f64, f64)) -> Self {
+        let (small, large) = ((small - k as f64).max(1.0).sqrt(), (large - k as f64).max(1.0).sqrt());
+        let root = small + large;
+        Self { at: root * root, scale: root * libm::cbrt(1.0 / small + 1.0 / large) }
+    }
+
+    /// So many scales beyond it.
+    fn beyond(self, scales: f64) -> f64 {
+        self.at + scales * self.scale
+    }
+}
+
+/// The eigenvalues above the noise: each is compared with the edge of what the larger ones leave.
+fn seen(reduced: &Reduced, sides: (f64, f64), scales: f64) -> Vec<f64> {
+    let mut seen = vec![reduced.eigenvalue(0)];
+    while 2 * seen.len() < reduced.len() {
+        let (k, next) = (seen.len(), reduced.eigenvalue(seen.len()));
+        let edge = Edge::beside(k, sides);
+        let before = signal(seen[k - 1], sides, k) / threshold(sides);
+        let cut = if k == 1 {
+            edge.beyond(MOST_SCALES).max(SECOND * edge.at)
+        } else {
+            edge.beyond((scales + (before - NEAR).max(0.0)).min(MOST_SCALES))
+        };
+        if next < cut {
+            break;
+        }
+        seen.push(next);
+    }
+    seen
+}
+
+/// The signal s^2 of a component at the edge.
+fn threshold((small, large): (f64, f64)) -> f64 {
+    (small * large).sqrt()
+}
+
+/// The signal s^2 behind an eigenvalue, one of `all` components that are seen.
+fn signal(eigenvalue: f64, (small, large): (f64, f64), all: usize) -> f64 {
+    let others = all.saturating_sub(1) as f64;
+    let (small, large) = (small - others, large - others);
     let q = eigenvalue - small - large;
     0.5 * (q + (q * q - 4.0 * small * large).max(0.0).sqrt())
 }
@@ -153,22 +203,8 @@ impl Spectrum {
             }
         }
         let reduced = Reduced::new(gram, n);
-        let root = small.sqrt() + large.sqrt();
-        let edge = root * root;
-        let scale = root * libm::cbrt(1.0 / small.sqrt() + 1.0 / large.sqrt());
-        let cut = (EDGE * edge).max(edge + EDGE_SCALES * scale);
-        let threshold = signal(cut, small, large);
-        let mut seen: Vec<f64> =
-            (0..reduced.above(cut).max(1)).map(|rank| reduced.eigenvalue(rank)).collect();
-        if seen.get(1).is_none_or(|second| *second < (SECOND * edge).max(edge + SECOND_SCALES * scale)) {
-            seen.truncate(1);
-        }
-        while let [.., before, last] = seen[..] {
-            if last >= edge + SECOND_SCALES * scale || signal(before, small, large) <= GAP * threshold {
-                break;
-            }
-            seen.pop();
-        }
+        let scales = if scatter == 0.0 { EDGE_SCALES } else { SCATTERED_EDGE_SCALES };
+        let seen = seen(&reduced, (small, large), scales);
         let stray = |value: f64| {
             let own = reduced.eigenvector(value);
             let mut most = 0.0f64;
@@ -178,7 +214,9 @@ impl Spectrum {
             }
             most * own.iter().map(|x| x * x).fold(0.0, f64::max) >= STRAY
         };
-        let components = 1 + seen[1..].iter().filter(|&&value| value > FAR * edge || !stray(value)).count();
+        let far = |k: usize| FAR * Edge::beside(k, (small, large)).at;
+        let told = |&(k, value): &(usize, &f64)| k == 0 || *value > far(k) || !stray(*value);
+        let components = seen.iter().enumerate().filter(told).count();
         let m = seen.len().min(n - 4);
         // The quantile 0.75 of the others, in between two of them.
         let others = n - m;
@@ -187,7 +225,7 @@ impl Spectrum {
         let ascending = |i: usize| reduced.eigenvalue(n - 1 - i.min(others - 1));
         let quantile = ascending(below) + between * (ascending(below + 1) - ascending(below));
         let excess = quantile / bulk_quantile(small - m as f64, large - m as f64) - 1.0;
-        Self { components, seen, excess, energy, noise, threshold }
+        Self { components, seen, excess, energy, noise }
     }
 }
 
@@ -235,8 +273,9 @@ pub(super) struct Rank {
     pub(super) poisson: bool,
 }
 
-/// The number of components that can be told from noise by singular values.
-pub(super) fn rank(view: &View) -> Rank {
+/// The number of components that can be told from noise by singular values, for counts that scatter with `alpha`, which is
+/// infinite for Poisson counts.
+pub(super) fn rank(view: &View, alpha: f64) -> Rank {
     const UNKNOWN: Rank = Rank { components: 1, poisson: false };
     if view.partial {
         return UNKNOWN;
@@ -244,6 +283,9 @@ pub(super) fn rank(view: &View) -> Rank {
     let entries = Entries::new(view);
     if !(SMALLEST..=LARGEST).contains(&entries.small) {
         return UNKNOWN;
+    }
+    if alpha.is_finite() {
+        return Rank { components: Spectrum::new(&entries, 1.0 / alpha).components, poisson: false };
     }
     let spectrum = Spectrum::new(&entries, 0.0);
     let limit = SCATTERED / entries.small as f64;
@@ -255,17 +297,18 @@ pub(super) fn rank(view: &View) -> Rank {
 
 /// The components above the edge, and those whose energy is hidden below it.
 fn with_hidden(entries: &Entries, spectrum: &Spectrum) -> usize {
-    let (small, large) = (entries.small as f64, entries.large as f64);
-    let known = spectrum.components;
-    let signals = || spectrum.seen.iter().map(|value| signal(*value, small, large));
-    let weakest = signals().next_back().unwrap_or(0.0);
-    let few = entries.total < HIDDEN_COUNTS * known as f64 * (small + large);
-    if known < 2 || weakest >= HIDDEN_BELOW * spectrum.threshold || !few {
+    let sides = (entries.small as f64, entries.large as f64);
+    let (known, all) = (spectrum.components, spectrum.seen.len());
+    let signals = || spectrum.seen.iter().map(|value| signal(*value, sides, all));
+    let few = entries.total < HIDDEN_COUNTS * known as f64 * (sides.0 + sides.1);
+    if known < 2 || !few {
         return known;
     }
+    let weakest = signals().next_back().unwrap_or(0.0) / threshold(sides);
+    let errors = HIDDEN_ERRORS + HIDDEN_MORE_ERRORS * (weakest - HIDDEN_FROM).max(0.0);
     let hidden = spectrum.energy - spectrum.noise - signals().sum::<f64>();
-    let hidden =
-        (hidden - HIDDEN_ERRORS * (2.0 * small * large).sqrt()) / (HIDDEN_STRENGTH * spectrum.threshold);
+    let error = (2.0 * sides.0 * sides.1).sqrt();
+    let hidden = (hidden - errors * error) / (HIDDEN_STRENGTH * threshold(sides));
     known + ((hidden + 0.5).floor().max(0.0) as usize).min(known + 2)
 }
 
