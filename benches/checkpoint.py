@@ -44,7 +44,7 @@ def main():
     args = parser.parse_args()
     jobs = {
         "quintet": ["separate", str(DATA / "quintet" / "mix.wav"), "--stems", "5"],
-        "cells": ["fit", str(DATA / "pbmc_facs" / "counts.mtx.gz"), "--transpose", *CELLS],
+        "cells": ["fit", str(DATA / "pbmc_facs" / "counts.mtx.gz"), "--transpose", "--chains", "1", *CELLS],
     }
     more = ["--threads", str(args.threads)]
     if args.iterations:

@@ -41,7 +41,7 @@ def score(rate, aside):
 def bpnmf(program, left, seed, folder):
     """K and the rate."""
     np.save(folder / "left.npy", left)
-    words = ["fit", folder / "left.npy", "--seed", str(seed), "--quiet", "--out", folder / "result"]
+    words = ["fit", folder / "left.npy", "--seed", str(seed), "--chains", "1", "--quiet", "--out", folder / "result"]
     subprocess.run([program, *words], check=True)
     with np.load(folder / "result" / "model.npz") as model:
         return model["W"].shape[1], model["W"].astype(float) @ model["H"]

@@ -61,11 +61,11 @@ def times(program, repeats, samples):
             np.save(file, X.astype(float)) if name == "dense" else sp.save_npz(file, X)
             for _ in range(repeats):
                 start, busy = time.perf_counter(), time.process_time()
-                model = BetaProcessNMF(random_state=1, n_jobs=1).fit(X)
+                model = BetaProcessNMF(random_state=1, n_jobs=1, n_chains=1).fit(X)
                 ours.append(time.perf_counter() - start)
                 ours_busy.append(time.process_time() - busy)
                 busy = processor_of_children()
-                command = [program, "fit", file, "--transpose", "--seed", "1", "--threads", "1", "--quiet", "--force"]
+                command = [program, "fit", file, "--transpose", "--seed", "1", "--chains", "1", "--threads", "1", "--quiet", "--force"]
                 subprocess.run([*command, "--out", Path(folder) / "out"], check=True)
                 theirs_busy.append(processor_of_children() - busy)
                 theirs.append(json.loads((Path(folder) / "out" / "summary.json").read_text())["seconds"])
@@ -98,7 +98,7 @@ def memory(samples, features, entries, parts):
     Path("/proc/self/clear_refs").write_text("5")
     before = status("VmRSS")
     start = time.perf_counter()
-    model = BetaProcessNMF(random_state=0, n_jobs=1).fit(X)
+    model = BetaProcessNMF(random_state=0, n_jobs=1, n_chains=1).fit(X)
     seconds = time.perf_counter() - start
     peak = status("VmHWM") - before
     k = model.components_.shape[0]

@@ -51,7 +51,7 @@ def judge(name, activations_of, components, seconds):
 
 print("  method             K  ARI broad   ARI fine    KL same    KL half  seconds")
 start = time.perf_counter()
-model = bpnmf.BetaProcessNMF(random_state=0, n_jobs=-1).fit(seen)
+model = bpnmf.BetaProcessNMF(random_state=0, n_chains=1, n_jobs=-1).fit(seen)
 number = model.components_.shape[0]
 groups = judge("bpnmf", model.transform, model.components_.astype(float), time.perf_counter() - start)
 

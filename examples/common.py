@@ -42,6 +42,14 @@ def data(name, needed=True):
     return None
 
 
+def sureness(model):
+    """How sure the number of components is, in words."""
+    if model.n_components_interval_ is None:
+        return "one chain: how sure is not known"
+    least, most = model.n_components_interval_
+    return f"90 %: {least} to {most}"
+
+
 def save(figure, folder, name):
     """Writes a picture into `folder`, if there is one."""
     figure.savefig(folder / name, dpi=80)

@@ -6,7 +6,7 @@ from one half and foretelling the other. Beside scikit-learn's NMF with as many 
 """
 
 import numpy as np
-from common import arguments, divergence, halves, save
+from common import arguments, divergence, halves, save, sureness
 from sklearn.datasets import load_digits
 from sklearn.decomposition import NMF
 
@@ -24,9 +24,8 @@ half = half.toarray()
 chains, most_sweeps = (1, 30) if options.quick else (2, None)
 model = bpnmf.BetaProcessNMF(random_state=0, n_chains=chains, max_iter=most_sweeps, n_jobs=-1).fit(X[~new])
 number = model.components_.shape[0]
-least, most = model.n_components_interval_
-print(f"{(~new).sum()} images are made of {model.n_components_} strokes (90 %: {least} to {most})")
-print("  by chain:", *(model.trace_["active"][model.trace_["chain"] == chain][-1] for chain in range(chains)))
+print(f"{(~new).sum()} images are made of {model.n_components_} strokes ({sureness(model)})")
+print("  by chain:", *(model.trace_["n_components"][model.trace_["chain"] == chain][-1] for chain in range(chains)))
 on = model.inclusion_.sum(axis=1).mean()
 print(f"{on:.1f} of them are on in an image, on average")
 

@@ -7,7 +7,7 @@ halves, NMF is fitted to one of them, the best of three starts, and judged by th
 import time
 
 import numpy as np
-from common import arguments, divergence, halves, save
+from common import arguments, divergence, halves, save, sureness
 from sklearn.decomposition import NMF
 
 import bpnmf
@@ -24,8 +24,7 @@ print(f"{samples} samples, 60 features; {TRUTH} components are true")
 start = time.perf_counter()
 model = bpnmf.BetaProcessNMF(random_state=0, n_chains=2 if options.quick else 4).fit(X)
 seconds = time.perf_counter() - start
-least, most = model.n_components_interval_
-print(f"bpnmf: {model.n_components_} (90 %: {least} to {most}), {seconds:.1f} s")
+print(f"bpnmf: {model.n_components_} ({sureness(model)}), {seconds:.1f} s")
 
 half, other = (part.toarray() for part in halves(X))
 start = time.perf_counter()

@@ -3,7 +3,7 @@
 import csv
 
 import numpy as np
-from common import arguments, data, save
+from common import arguments, data, save, sureness
 from scipy.optimize import linear_sum_assignment
 
 import bpnmf
@@ -17,8 +17,7 @@ print(f"{X.shape[0]} genomes, {X.shape[1]} types, {X.sum()} mutations")
 
 fits = [bpnmf.BetaProcessNMF(random_state=seed, n_chains=1 if options.quick else 4).fit(X) for seed in (0, 1)]
 model = fits[0]
-least, most = model.n_components_interval_
-print(f"{model.n_components_} signatures (90 %: {least} to {most}); the largest first:")
+print(f"{model.n_components_} signatures ({sureness(model)}); the largest first:")
 for k, top in enumerate(model.top_features(4)):
     weights = model.components_[k] / model.components_[k].sum()
     told = ", ".join(f"{types[f]} {100 * weights[f]:.0f} %" for f in top)
@@ -31,4 +30,5 @@ print(f"Another seed finds {fits[1].n_components_}. Cosines of the pairs:", *(f"
 
 if options.pictures:
     save(bpnmf.plot.components(model, names=types), options.pictures, "signatures.png")
-    save(bpnmf.plot.n_components(model).figure, options.pictures, "signatures-number.png")
+    if not options.quick:
+        save(bpnmf.plot.n_components(model).figure, options.pictures, "signatures-number.png")

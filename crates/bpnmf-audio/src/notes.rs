@@ -4,6 +4,10 @@
 use bpnmf::{Noise, Search};
 use core::f64::consts::PI;
 
+/// Chains of a recording unless told otherwise. The search begins with all keys, whatever the seed, and takes longer than
+/// that of a table; what is asked of it are sounds.
+pub const CHAINS: usize = 1;
+
 /// The keys guessed, as MIDI numbers: from C2 to E7.
 const KEYS: core::ops::RangeInclusive<i32> = 36..=100;
 

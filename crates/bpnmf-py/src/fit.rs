@@ -7,7 +7,7 @@ use bpnmf::{
     Chains, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings,
     StopRule, TraceRow, Workers,
 };
-use numpy::{IntoPyArray, PyArrayMethods};
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -85,7 +85,7 @@ pub(crate) fn noise_of(alpha: f64) -> Noise {
 
 /// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
 /// the run did not end in time after Ctrl-C. `alpha` is that of the noise, infinite for
-/// Poisson counts, None to learn it; `guess` is (rate, window, hop) if the counts are a spectrogram.
+/// Poisson counts, None to learn it; `chains` None for the preset's; `guess` is (rate, window, hop) if the counts are a spectrogram.
 #[pyfunction]
 #[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, chains, threads, watch, guess=None))]
 pub(crate) fn fit<'py>(
@@ -100,7 +100,7 @@ pub(crate) fn fit<'py>(
     alpha: Option<f64>,
     seed: u64,
     prior: HashMap<String, f64>,
-    chains: usize,
+    chains: Option<usize>,
     threads: usize,
     watch: Option<Bound<'py, PyAny>>,
     guess: Option<(u32, usize, usize)>,
@@ -120,11 +120,13 @@ pub(crate) fn fit<'py>(
         forced,
         iterations,
         noise: alpha.map(noise_of),
+        chains: chains.or(guess.map(|_| bpnmf_audio::notes::CHAINS)),
         seed,
         stop: tolerance.map(|tolerance| StopRule { tolerance, ..StopRule::default() }),
         prior: prior_of(&prior)?,
         ..Plan::default()
     };
+    let chains = plan.chains().map_err(raised)?;
     let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
     if let (Some(search), Some((rate, window, hop))) = (&mut settings.options.search, guess) {
         bpnmf_audio::notes::prepare(search, rate, window, hop);
@@ -196,7 +198,15 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     let out = PyDict::new(py);
     out.set_item("n_components", chains.n_components)?;
     out.set_item("interval", chains.interval)?;
-    out.set_item("pmf", PyDict::from_sequence(PyList::new(py, &chains.pmf)?.as_any())?)?;
+    let pmf = chains.pmf.as_ref().map(|pmf| PyDict::from_sequence(PyList::new(py, pmf)?.as_any()));
+    out.set_item("pmf", pmf.transpose()?)?;
+    let recurrence = chains.recurrence.as_ref();
+    let of_others =
+        recurrence.map(|found| found.iter().map(bpnmf::Recurrence::of_others).collect::<Vec<_>>());
+    out.set_item("recurrence", of_others.map(|shares| shares.into_pyarray(py)))?;
+    let shares = recurrence.map(|found| found.iter().map(share_interval).collect::<Vec<_>>());
+    out.set_item("share_interval", shares.map(|shares| PyArray2::from_vec2(py, &shares)).transpose()?)?;
+    out.set_item("disagreement", chains.disagreement().map(|found| found.to_string()))?;
     out.set_item("engine", engine)?;
     out.set_item("threads", threads)?;
     out.set_item("chain", chains.representative)?;
@@ -219,13 +229,9 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     let fit = chains.fits.into_iter().nth(chain).expect("the representative is one of them");
     out.set_item("stop_reason", fit.stop_reason.name())?;
     out.set_item("seconds", fit.seconds)?;
-    let (coarsening, path) = match &fit.discovery {
-        Some(found) => {
-            let path = found.path.iter().map(|at| (at.coarsening, at.components)).collect();
-            (found.coarsening, path)
-        }
-        None => (1.0, Vec::new()),
-    };
+    let coarsening = fit.discovery.as_ref().map_or(1.0, |found| found.coarsening);
+    let path: Vec<(f64, usize)> =
+        fit.resolution_path().iter().map(|at| (at.coarsening, at.components)).collect();
     out.set_item("noise", fit.noise().name())?;
     out.set_item("alpha", fit.noise().alpha().unwrap_or(f64::INFINITY))?;
     out.set_item("coarsening", coarsening)?;
@@ -244,6 +250,12 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     Ok(out)
 }
 
+/// First and last of the 90 % interval; NaN where there is none.
+fn share_interval(found: &bpnmf::Recurrence) -> Vec<f64> {
+    let (first, last) = found.share.unwrap_or((f64::NAN, f64::NAN));
+    vec![first, last]
+}
+
 /// One array a column, chain after chain.
 fn trace<'py>(py: Python<'py>, chains: &Chains) -> PyResult<Bound<'py, PyDict>> {
     let table = PyDict::new(py);
@@ -258,6 +270,9 @@ fn trace<'py>(py: Python<'py>, chains: &Chains) -> PyResult<Bound<'py, PyDict>> 
     whole("chain", &|chain, _| chain as i64)?;
     whole("iteration", &|_, row| row.iteration as i64)?;
     whole("active", &|_, row| row.active as i64)?;
+    let numbers: Vec<i64> =
+        chains.fits.iter().flat_map(bpnmf::Fit::numbers).map(|number| number as i64).collect();
+    table.set_item("n_components", numbers.into_pyarray(py))?;
     whole("on_anywhere", &|_, row| row.on_anywhere as i64)?;
     whole("sites_on", &|_, row| row.sites_on as i64)?;
     let real = |name: &str, value: &dyn Fn(&TraceRow) -> f64| {

@@ -22,8 +22,12 @@ from bpnmf import BetaProcessNMF, DataWarning, NotFittedError, Prior
 def test_the_parts_that_made_the_counts_are_found(model, counts):
     assert model.n_components_ == 4
     assert model.components_.shape == (4, 30)
+    assert set(model.trace_["chain"]) == {0, 1, 2, 3}, "four chains"
     assert model.n_components_interval_[0] <= 4 <= model.n_components_interval_[1]
     assert sum(model.n_components_pmf_.values()) == pytest.approx(1.0)
+    np.testing.assert_array_equal(model.component_recurrence_, np.ones(4))
+    assert model.share_interval_.shape == (4, 2)
+    assert (model.share_interval_[:, 0] <= model.share_).all() and (model.share_ <= model.share_interval_[:, 1]).all()
     assert model.pi_.shape == model.share_.shape == (4,)
     assert model.inclusion_.shape == model.activations_.shape == (200, 4)
     assert model.n_iter_ == model.trace_["iteration"][-1]
@@ -54,6 +58,37 @@ def test_the_program_with_the_same_seed_gives_the_same_bits(program, counts, tmp
             np.testing.assert_array_equal(model.activations_, written["H"].T)
             np.testing.assert_array_equal(model.inclusion_, written["S"].T)
             np.testing.assert_array_equal(model.pi_, written["pi"])
+
+
+def test_one_chain_does_not_say_how_sure_it_is(counts, tmp_path):
+    model = BetaProcessNMF(random_state=0, n_chains=1).fit(counts)
+    assert model.n_components_ == model.components_.shape[0] == 4
+    for name in ("n_components_interval_", "n_components_pmf_", "component_recurrence_", "share_interval_"):
+        assert getattr(model, name) is None, name
+    assert all(r_hat is None for r_hat, _ in model.convergence_.values())
+    model.save(tmp_path / "model.npz")
+    again = BetaProcessNMF.load(tmp_path / "model.npz")
+    assert again.n_components_interval_ is None and again.component_recurrence_ is None
+    assert BetaProcessNMF(3, random_state=0, n_chains=2).fit(counts).n_components_interval_ is None, "it was given"
+    paper = BetaProcessNMF(preset="paper", max_components=20, max_iter=5, random_state=0).fit(counts)
+    assert set(paper.trace_["chain"]) == {0}
+
+
+def test_chains_that_do_not_agree_are_warned_of_and_the_number_is_that_of_the_model():
+    rng = np.random.default_rng(1)
+    X = rng.poisson(rng.gamma(0.3, 2.0, (12, 9)) @ rng.gamma(0.3, 2.0, (9, 20)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = BetaProcessNMF(preset="paper", engine="gibbs", max_components=40, n_chains=3, max_iter=12, random_state=0).fit(X)
+    told = [str(warning.message) for warning in caught if issubclass(warning.category, bpnmf.ConvergenceWarning)]
+    assert len(told) == 1 and told[0].startswith("the chains ") and "R-hat" in told[0]
+    assert issubclass(bpnmf.ConvergenceWarning, UserWarning)
+    assert caught[0].filename == __file__, "it points at whoever called fit"
+    assert model.n_components_ == model.components_.shape[0]
+    assert model.component_recurrence_.shape == (model.n_components_,)
+    assert ((model.component_recurrence_ >= 0) & (model.component_recurrence_ <= 1)).all()
+    shown = model.trace_["n_components"][model.trace_["chain"] == 0]
+    assert shown.shape == (12,)
 
 
 def test_fractions_give_way_to_ssmf_as_in_the_program(program, counts, tmp_path):
@@ -445,7 +480,7 @@ def test_genes_and_cells_without_counts_change_nothing(compressed, counts, model
 
 def test_the_callback_sees_every_step_and_ends_the_run(counts):
     seen = []
-    model = BetaProcessNMF(random_state=0, callback=seen.append, tol=None, max_iter=12).fit(counts)
+    model = BetaProcessNMF(random_state=0, n_chains=1, callback=seen.append, tol=None, max_iter=12).fit(counts)
     assert [info["iteration"] for info in seen if info["stage"] == "sampling"] == list(range(1, 13))
     assert seen[0]["stage"] == "search" and seen[-1]["n_components"] >= 1
     model = BetaProcessNMF(random_state=0, callback=lambda info: info["iteration"] < 5).fit(counts)
@@ -644,10 +679,13 @@ def test_a_model_from_before_there_was_noise_is_poisson(model, counts, tmp_path)
         arrays = dict(file)
     about = json.loads(arrays["about"].tobytes())
     del about["params"]["noise"], about["facts"]["noise_"], about["alpha"]
+    del arrays["component_recurrence"], arrays["share_interval"], arrays["trace_n_components"]
+    about["format"] = 1
     arrays["about"] = np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)
     np.savez(tmp_path / "old.npz", **arrays)
     old = BetaProcessNMF.load(tmp_path / "old.npz")
     assert (old.noise, old.noise_, old.alpha_) == ("auto", "poisson", np.inf)
+    assert old.component_recurrence_ is None and len(old.trace_["n_components"]) == len(old.trace_["active"])
     np.testing.assert_array_equal(
         old.transform(counts), BetaProcessNMF.load(tmp_path / "new.npz").transform(counts)
     )

@@ -9,11 +9,13 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+import bpnmf
 from bpnmf import BetaProcessNMF
 
 
@@ -42,6 +44,7 @@ def test_a_pipeline_a_grid_and_a_clone_work(counts):
     grid = GridSearchCV(BetaProcessNMF(random_state=0, max_iter=20), {"n_components": [1, 4]}, cv=2)
     grid.fit(counts)
     assert grid.best_params_ == {"n_components": 4}
+    assert issubclass(bpnmf.ConvergenceWarning, ConvergenceWarning)
     copy = clone(BetaProcessNMF(n_chains=2, prior={"a0": 2.0}))
     assert (copy.n_chains, copy.prior) == (2, {"a0": 2.0})
     assert not hasattr(clone(grid.best_estimator_), "components_")

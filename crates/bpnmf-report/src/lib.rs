@@ -10,6 +10,7 @@ mod page;
 mod parts;
 mod picture;
 mod pictures;
+mod plateau;
 mod report;
 mod residuals;
 mod sound;
@@ -18,4 +19,5 @@ mod tests;
 pub mod text;
 
 pub use page::html;
+pub use plateau::plateau_sentence;
 pub use report::{Data, Model, Pieces, Report, Residual, SoundPage, Stem, Step, Trace};

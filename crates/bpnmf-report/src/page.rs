@@ -2,6 +2,7 @@
 
 use crate::chart::{self, Curve};
 use crate::frame::{Axis, Height, figure, framed};
+use crate::plateau::plateau_sentence;
 use crate::report::{Report, Step, Trace};
 use crate::text::{escaped, grouped, percent, plural, resolution};
 use crate::{parts, picture, pictures, residuals, sound};
@@ -72,11 +73,16 @@ fn headline(report: &Report<'_>) -> String {
         (1, false) => format!("This {thing} is made of <b>1 part</b>."),
         (_, false) => format!("This {thing} is made of <b>{count}</b>."),
     };
-    let (first, last) = report.interval;
-    let sure = match (report.forced || report.pmf.is_empty() || number == 0, first == last) {
-        (true, _) => String::new(),
-        (false, true) => format!("90 % interval: exactly {}.", grouped(first)),
-        (false, false) => format!("90 % interval: {} to {}.", grouped(first), grouped(last)),
+    let chains = plural(report.traces.len(), "chain", "chains");
+    let sure = match report.interval {
+        _ if report.forced || number == 0 => String::new(),
+        None => "How sure is that? One chain: not known.".to_owned(),
+        Some((first, last)) if first == last => {
+            format!("90 % interval: exactly {}, from {chains}.", grouped(first))
+        }
+        Some((first, last)) => {
+            format!("90 % interval: {} to {}, from {chains}.", grouped(first), grouped(last))
+        }
     };
     let about = match (number, report.sound.is_some()) {
         (0, _) => "No part is on in at least 1 % of the columns.",
@@ -124,6 +130,7 @@ fn sureness(report: &Report<'_>) -> String {
 fn probabilities(report: &Report<'_>) -> String {
     // A few numbers around what was found: an axis of one bar says nothing.
     let most_likely = report.pmf.iter().map(|at| at.1).fold(0.0, f64::max);
+    let own = report.pmf.iter().find(|at| at.0 == report.n_components).map_or(0.0, |at| at.1);
     let first = report.pmf[0].0.saturating_sub(1);
     let last = (report.pmf[report.pmf.len() - 1].0 + 1).max(first + 4).min(first + 400);
     let mut shares = vec![0.0; last - first + 1];
@@ -145,9 +152,10 @@ fn probabilities(report: &Report<'_>) -> String {
         "Probability of each number of parts",
         &framed(&bars, &Axis::given("number of parts", ticks), &y, Height::Low),
         &format!(
-            "How often the program counted so many in the iterations after the first ones; {} came up in {} of them.",
+            "How often so many were counted in the iterations of all chains, the first ones left out. The model that is \
+             shown has {}, which came up in {} of them.",
             grouped(report.n_components),
-            percent(most_likely)
+            percent(own)
         ),
     )
 }
@@ -165,8 +173,7 @@ fn resolutions(report: &Report<'_>) -> String {
     figure(
         "Number of parts when the data are read more coarsely",
         &framed(&bars, &x, &Axis::numbers("parts", 0.0, most * 1.08, 4).whole(), Height::Low),
-        "A plateau is what to trust: a number that stays when the data are read at a fraction of their resolution. \
-         Where it keeps growing to the right, finer reading keeps finding finer parts.",
+        &plateau_sentence(path).unwrap_or_default(),
     )
 }
 
@@ -189,7 +196,7 @@ fn course(report: &Report<'_>) -> String {
                 report,
                 "Number of parts by iteration",
                 "parts",
-                "Parts that are on in at least 1 % of the columns, surplus ones included.",
+                "In every iteration; the middle one of a chain is the number of parts of its model.",
                 &|step| step.components as f64
             )
         );

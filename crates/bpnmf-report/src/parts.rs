@@ -41,13 +41,19 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
         }
         None => "",
     };
+    let recurrence = if report.recurrence.is_empty() {
+        ""
+    } else {
+        " A part that half of the chains or fewer have found is one to doubt; the percentages beside it are how large the \
+         chains that have it find it."
+    };
     let pictures = match frequencies(report) {
         Some(_) => "The first picture is its spectrum, the second one",
         None => "The bars are its strongest features and their shares of it; the curve is",
     };
     let mut html = format!(
         "<section>\n<h2>Part by part</h2>\n<p>The percentage is how much of the whole a part makes up. {pictures} how \
-         strongly it is on; the grey band below it says how sure it is that it is on.{evidence}</p>\n\
+         strongly it is on; the grey band below it says how sure it is that it is on.{evidence}{recurrence}</p>\n\
          <div class=\"cards\">\n"
     );
     for k in 0..number.min(MOST_PARTS) {
@@ -77,6 +83,7 @@ fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
         let _ = write!(html, "<div><dt>evidence</dt><dd>{}</dd></div>", nats(evidence[k]));
     }
     html += "</dl>";
+    html += &found_by(report, k);
     html += &match frequencies(report) {
         Some(sound) => spectrum(report, sound, k),
         None => features(report, k),
@@ -87,6 +94,20 @@ fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
         let _ = write!(html, "<audio controls data-part=\"{k}\" aria-label=\"Part {k}\"></audio>");
     }
     html + "</article>\n"
+}
+
+/// How many chains have the part and how large they find it; nothing for one chain.
+fn found_by(report: &Report<'_>, k: usize) -> String {
+    let Some(found) = report.recurrence.get(k) else {
+        return String::new();
+    };
+    let class = if found.is_doubtful() { "found doubtful" } else { "found" };
+    let share = match found.share {
+        Some((least, most)) => format!(", {} to {} of the whole", percent(least), percent(most)),
+        None => String::new(),
+    };
+    let chains = grouped(found.chains);
+    format!("<p class=\"{class}\">found by {} of {chains} chains{share}</p>", grouped(found.found_by))
 }
 
 /// A number with the beginning of its unit: "50 ", "11 k".

@@ -1,6 +1,6 @@
 //! What a page is about: plain values, filled in by whoever has them.
 
-use bpnmf::{Chains, Counts, Fit, Noise, Posterior};
+use bpnmf::{Chains, Counts, Fit, Noise, Posterior, Recurrence};
 
 /// Everything that a page shows. [`Report::new`] fills in what the chains say, the rest is left empty.
 #[derive(Debug, Clone)]
@@ -11,9 +11,9 @@ pub struct Report<'a> {
     pub source: String,
     /// The number of parts.
     pub n_components: usize,
-    /// The first and the last number of parts of the 90 % interval.
-    pub interval: (usize, usize),
-    /// Numbers of parts, increasing, and their probabilities.
+    /// The first and the last number of parts of the 90 % interval; `None` if it is not known.
+    pub interval: Option<(usize, usize)>,
+    /// Numbers of parts, increasing, and how frequent they are; empty if that is not known.
     pub pmf: Vec<(usize, f64)>,
     /// The number of parts was given, not found.
     pub forced: bool,
@@ -25,6 +25,8 @@ pub struct Report<'a> {
     pub data: Data<'a>,
     /// What was found in it.
     pub model: Model<'a>,
+    /// Which chains have each part; empty for one chain.
+    pub recurrence: &'a [Recurrence],
     /// How counts scatter about their rates.
     pub noise: Noise,
     /// The names of the F features.
@@ -45,7 +47,6 @@ impl<'a> Report<'a> {
     /// What the chains say about `data`; title, names, sound, warnings, notes and facts are empty.
     pub fn new(data: Data<'a>, chains: &'a Chains) -> Self {
         let fit = chains.fit();
-        let path = fit.discovery.as_ref().map_or(&[][..], |discovery| &discovery.path);
         let mut traces: Vec<Trace> = chains.fits.iter().map(Trace::from).collect();
         traces[chains.representative].shown = true;
         Self {
@@ -53,12 +54,13 @@ impl<'a> Report<'a> {
             source: String::new(),
             n_components: chains.n_components,
             interval: chains.interval,
-            pmf: chains.pmf.clone(),
+            pmf: chains.pmf.clone().unwrap_or_default(),
             forced: false,
-            path: path.iter().map(|at| (at.coarsening, at.components)).collect(),
+            path: fit.resolution_path().iter().map(|at| (at.coarsening, at.components)).collect(),
             traces,
             data,
             model: Model::from(&fit.posterior),
+            recurrence: chains.recurrence.as_deref().unwrap_or(&[]),
             noise: fit.noise(),
             feature_names: None,
             observation_names: None,
@@ -163,18 +165,22 @@ pub struct Step {
     pub iteration: usize,
     /// The log joint probability.
     pub objective: f64,
-    /// Parts on in at least 1 % of the columns.
+    /// The number of parts.
     pub components: usize,
 }
 
 impl From<&Fit> for Trace {
     fn from(fit: &Fit) -> Self {
-        let step = |row: &bpnmf::TraceRow| Step {
+        let step = |(row, components): (&bpnmf::TraceRow, usize)| Step {
             iteration: row.iteration,
             objective: row.log_joint,
-            components: row.active,
+            components,
         };
-        Self { steps: fit.trace.iter().map(step).collect(), burn_in: fit.burn_in, shown: false }
+        Self {
+            steps: fit.trace.iter().zip(fit.numbers()).map(step).collect(),
+            burn_in: fit.burn_in,
+            shown: false,
+        }
     }
 }
 

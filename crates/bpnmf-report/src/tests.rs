@@ -46,7 +46,7 @@ impl Made {
             title: "counts.csv".to_owned(),
             source: "a table".to_owned(),
             n_components: parts,
-            interval: (parts, parts + 1),
+            interval: Some((parts, parts + 1)),
             pmf: vec![(parts, 0.7), (parts + 1, 0.3)],
             forced: false,
             path: vec![(0.1, parts / 2), (1.0, parts)],
@@ -63,6 +63,7 @@ impl Made {
                 usage: &self.each,
                 evidence: Some(&self.each),
             },
+            recurrence: &[],
             noise: bpnmf::Noise::Poisson,
             feature_names: None,
             observation_names: None,
@@ -98,7 +99,7 @@ fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let made = Made::new(20, 30, 4);
     let page = html(&made.report());
     assert!(page.contains("This matrix is made of <b>4 parts</b>."));
-    assert!(page.contains("90 % interval: 4 to 5."));
+    assert!(page.contains("90 % interval: 4 to 5, from 1 chain."));
     assert_eq!(page.matches("<article>").count(), 4);
     assert_eq!(page.matches("<img").count(), 4);
     assert!(!page.contains("<script>") && !page.contains("<audio"), "there is nothing to hear");
@@ -108,6 +109,40 @@ fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let page = html(&report);
     assert!(page.contains("a sum of <b>4 parts</b>, as asked for") && !page.contains("Nobody told"));
     assert!(!page.contains("Probability of each number"));
+}
+
+#[test]
+fn one_chain_does_not_say_how_sure_it_is() {
+    let made = Made::new(20, 30, 4);
+    let mut report = made.report();
+    (report.interval, report.pmf) = (None, Vec::new());
+    let page = html(&report);
+    assert!(page.contains("How sure is that? One chain: not known."));
+    assert!(!page.contains("90 % interval") && !page.contains("Probability of each number"));
+    assert!(!page.contains("found by"));
+}
+
+#[test]
+fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() {
+    let counts = Counts::from_dense(2, 4, vec![9.0, 0.0, 7.0, 0.0, 0.0, 8.0, 0.0, 6.0]).unwrap();
+    let plan = bpnmf::Plan { iterations: Some(6), ..Default::default() };
+    let bpnmf::Settings { engine, prior, options } = plan.settings_for(&counts).unwrap();
+    let workers = bpnmf::Workers::new(1).unwrap();
+    let chains = bpnmf::run_chains(3, 1, &workers, |_, seed, workers| {
+        let options = bpnmf::RunOptions { seed, ..options.clone() };
+        bpnmf::run(engine.as_ref(), &counts, &prior, &options, workers, &mut |_: &bpnmf::TraceRow| true)
+    });
+    let mut chains = bpnmf::Chains::new(chains.unwrap()).unwrap();
+    let page = html(&Report::new(Data::Counts(&counts), &chains));
+    let all = chains.n_components;
+    assert!(all > 0);
+    assert_eq!(page.matches("<p class=\"found\">found by 3 of 3 chains, ").count(), all);
+    assert!(page.contains(" of the whole</p>") && !page.contains("found doubtful"));
+    for found in chains.recurrence.as_mut().unwrap() {
+        (found.found_by, found.share) = (1, None);
+    }
+    let page = html(&Report::new(Data::Counts(&counts), &chains));
+    assert_eq!(page.matches("<p class=\"found doubtful\">found by 1 of 3 chains</p>").count(), all);
 }
 
 #[test]

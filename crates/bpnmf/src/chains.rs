@@ -3,9 +3,11 @@
 use crate::diagnose::{PROBES, bulk_ess, r_hat};
 use crate::error::Error;
 use crate::random::Key;
+use crate::recurrence::{Recurrence, recurrences};
 use crate::run::{Fit, StopReason, TraceRow};
 use crate::workers::Workers;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -13,13 +15,19 @@ use std::thread;
 /// Rows of a chain that R-hat and ESS are taken from; of longer chains every second row, every third, ...
 const MOST_ROWS: usize = 10_000;
 
+/// Above this R-hat, chains have not come to agree.
+const LARGEST_R_HAT: f64 = 1.05;
+
+/// With fewer rows in a chain after a search, R-hat by itself is no reason to warn, see
+/// [`Chains::disagreement`].
+const ENOUGH_ROWS: usize = 100;
+
 /// A name and how a row tells the number.
 type Quantity = (&'static str, fn(&TraceRow) -> f64);
 
-/// What is watched in every chain: it does not depend on the order of the components.
-const QUANTITIES: [Quantity; 3 + PROBES] = [
-    ("log_joint", |row| row.log_joint),
-    ("components", |row| row.active as f64),
+/// What is watched in every chain beside the number of components: it does not depend on their order.
+const QUANTITIES: [Quantity; 2 + PROBES] = [
+    (LOG_JOINT, |row| row.log_joint),
     ("activation", |row| row.activation),
     ("reconstruction_1", |row| row.reconstruction[0]),
     ("reconstruction_2", |row| row.reconstruction[1]),
@@ -27,39 +35,74 @@ const QUANTITIES: [Quantity; 3 + PROBES] = [
     ("reconstruction_4", |row| row.reconstruction[3]),
 ];
 
+const LOG_JOINT: &str = "log_joint";
+const COMPONENTS: &str = "components";
+
 /// How well the chains agree about one quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Convergence {
-    /// `log_joint`, `components`, `activation` or `reconstruction_1` to `_4`, see [`TraceRow`].
+    /// `log_joint`, `components`, `activation` or `reconstruction_1` to `_4`, see [`TraceRow`] and [`Fit::numbers`].
     pub name: &'static str,
-    /// See [`crate::r_hat`]; it may be infinite.
+    /// See [`crate::r_hat`]; it may be infinite. `None` for one chain.
     pub r_hat: Option<f64>,
     /// See [`crate::bulk_ess`].
     pub ess: Option<f64>,
 }
 
-/// What several runs of one model on the same counts say together; one is enough.
+/// Chains that do not agree; it displays as a sentence.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Disagreement {
+    /// What they do not agree about: `components` or `log_joint`.
+    pub name: &'static str,
+    /// Above 1.05; it may be infinite.
+    pub r_hat: f64,
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let r_hat = if self.r_hat.is_finite() {
+            format!("{:.3}, above {LARGEST_R_HAT}", self.r_hat)
+        } else {
+            "infinite, every chain keeps to a number of its own".to_owned()
+        };
+        if self.name == COMPONENTS {
+            return write!(
+                f,
+                "the chains do not agree about the number of components (R-hat is {r_hat}): trust the interval rather \
+                 than the number"
+            );
+        }
+        write!(f, "the chains have not converged to the same model (R-hat of the log joint is {r_hat})")
+    }
+}
+
+/// What several runs of one model on the same counts say together.
 ///
-/// Only the rows after the burn-in count ([`Fit::burn_in`]), and rows of all chains weigh the same. A chain that was
-/// interrupted with less than half the rows of the longest is left out.
+/// Only the rows after the burn-in count ([`Fit::kept`]), and rows of all chains weigh the same. A chain that was
+/// interrupted with less than half the rows of the longest is left out. One chain does not say how sure its number is:
+/// what only several can tell is `None`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Chains {
     /// The chains.
     pub fits: Vec<Fit>,
-    /// The most frequent number of components, the smaller one of two that are equally frequent.
+    /// The number of components of the model: of [`Self::fit`].
     pub n_components: usize,
     /// The numbers of components, first and last, between which 90 % of the rows are: at most 5 % are below and at most
-    /// 5 % above.
-    pub interval: (usize, usize),
-    /// How frequent each number of components is, numbers increasing; frequencies add up to 1.
-    pub pmf: Vec<(usize, f64)>,
+    /// 5 % above; stretched to hold [`Self::n_components`]. `None` for one chain, and if the number was given.
+    pub interval: Option<(usize, usize)>,
+    /// How frequent each number of components is ([`Fit::numbers`]), numbers increasing; frequencies add up to 1. `None`
+    /// for one chain, and if the number was given.
+    pub pmf: Option<Vec<(usize, f64)>>,
     /// How well the chains agree.
     pub convergence: Vec<Convergence>,
-    /// The chain whose posterior stands for all of them: of those with [`Self::n_components`] components the one with
-    /// the largest mean log joint.
+    /// The chain whose posterior stands for all of them: its number of components is the most frequent one of all rows, or
+    /// the nearest to it that a chain has, and of those chains it has the largest mean log joint.
     pub representative: usize,
+    /// For every component of the model: which chains have it. `None` for one chain.
+    pub recurrence: Option<Vec<Recurrence>>,
 }
 
 impl Chains {
@@ -75,37 +118,35 @@ impl Chains {
     ///     run(&engine, &counts, &prior, &options, workers, &mut |_: &TraceRow| true)
     /// })?;
     /// let chains = Chains::new(fits)?;
-    /// let (least, most) = chains.interval;
+    /// let (least, most) = chains.interval.expect("there are several");
     /// assert!((least..=most).contains(&chains.n_components));
+    /// assert_eq!(chains.fit().posterior.components(), chains.n_components);
     /// assert_eq!(chains.fit().trace.len(), 20);
     /// # Ok::<(), Error>(())
     /// ```
     pub fn new(fits: Vec<Fit>) -> Result<Self, Error> {
-        let longest = fits.iter().map(|fit| kept(fit).len()).max().ok_or_else(|| bad_number(0))?;
-        let whole = |fit: &Fit| fit.stop_reason != StopReason::Interrupted || 2 * kept(fit).len() >= longest;
-        let used: Vec<usize> = (0..fits.len()).filter(|&chain| whole(&fits[chain])).collect();
-
-        let all = frequencies(used.iter().flat_map(|&chain| numbers(&fits[chain])));
-        let n_components = mode(&all);
-        let rows: u64 = all.values().sum();
-        let pmf = all.iter().map(|(&number, &count)| (number, count as f64 / rows as f64)).collect();
-
-        let mean_log_joint = |chain: usize| {
-            let rows = kept(&fits[chain]);
-            rows.iter().map(|row| row.log_joint).sum::<f64>() / rows.len() as f64
-        };
-        let with = |test: &dyn Fn(&Fit) -> bool| -> Option<usize> {
-            let chains = used.iter().copied().filter(|&chain| test(&fits[chain]));
-            // Of equals the first.
-            chains.rev().max_by(|&i, &j| mean_log_joint(i).total_cmp(&mean_log_joint(j)))
-        };
-        let representative = with(&|fit| fit.posterior.components() == n_components)
-            .or_else(|| with(&|fit| mode(&frequencies(numbers(fit))) == n_components))
-            .or_else(|| with(&|_| true))
-            .ok_or_else(|| bad_number(0))?;
-        let traces: Vec<&[TraceRow]> = used.iter().map(|&chain| kept(&fits[chain])).collect();
-        let convergence = convergence(&traces);
-        Ok(Self { n_components, interval: interval(&all), pmf, convergence, representative, fits })
+        let longest = fits.iter().map(|fit| fit.kept().len()).max().ok_or_else(|| bad_number(0))?;
+        let whole = |fit: &Fit| fit.stop_reason != StopReason::Interrupted || 2 * fit.kept().len() >= longest;
+        let used: Vec<&Fit> = fits.iter().filter(|fit| whole(fit)).collect();
+        let numbers: Vec<Vec<usize>> = used.iter().map(|fit| kept_numbers(fit)).collect();
+        let frequencies = frequencies(numbers.iter().flatten().copied());
+        let shown = representative(&used, mode(&frequencies)).ok_or_else(|| bad_number(0))?;
+        let n_components = used[shown].posterior.components();
+        let several = used.len() > 1;
+        let found = several && !used[shown].forced();
+        let recurrence = several.then(|| {
+            let others = (0..used.len()).filter(|&chain| chain != shown).map(|chain| &used[chain].posterior);
+            recurrences(&used[shown].posterior, &others.collect::<Vec<_>>())
+        });
+        Ok(Self {
+            n_components,
+            interval: found.then(|| interval(&frequencies, n_components)),
+            pmf: found.then(|| shares(&frequencies)),
+            convergence: convergence(&used, &numbers),
+            representative: (0..fits.len()).filter(|&chain| whole(&fits[chain])).nth(shown).unwrap_or(0),
+            recurrence,
+            fits,
+        })
     }
 
     /// The chain that stands for all of them.
@@ -113,14 +154,48 @@ impl Chains {
         &self.fits[self.representative]
     }
 
-    /// The largest R-hat of all quantities; `None` if there is none. Above 1.05 the chains should not be trusted yet.
-    pub fn largest_r_hat(&self) -> Option<f64> {
-        self.convergence.iter().filter_map(|quantity| quantity.r_hat).max_by(f64::total_cmp)
+    /// R-hat of the number of components; `None` for one chain, and if the number was given.
+    pub fn r_hat(&self) -> Option<f64> {
+        let quantity = self.convergence.iter().find(|quantity| quantity.name == COMPONENTS)?;
+        quantity.r_hat.filter(|_| self.interval.is_some())
+    }
+
+    /// What the chains do not agree about, if there is something: the number of components or the log joint, whichever has
+    /// the larger R-hat, if it is above 1.05.
+    ///
+    /// Chains after a search are short, and each has learned its own prior: with fewer than 100 rows in a chain R-hat is
+    /// often above 1.05, that of the log joint nearly always, also where all chains have the same components. There the number
+    /// of components counts only if the models of the chains have different numbers, and the log joint only if half of the
+    /// chains or fewer have some component of the model, see [`Recurrence::is_doubtful`].
+    pub fn disagreement(&self) -> Option<Disagreement> {
+        let short = self.fit().discovery.is_some() && self.fit().kept().len() < ENOUGH_ROWS;
+        let another = |fit: &Fit| fit.posterior.components() != self.n_components;
+        let judged = |name: &str| match name {
+            COMPONENTS => !short || self.fits.iter().any(another),
+            LOG_JOINT => !short || !self.doubtful().is_empty(),
+            _ => false,
+        };
+        let apart = |quantity: &Convergence| {
+            let r_hat = quantity.r_hat.filter(|&r_hat| r_hat > LARGEST_R_HAT)?;
+            judged(quantity.name).then_some(Disagreement { name: quantity.name, r_hat })
+        };
+        // Of equals the number of components.
+        let by_size = |x: &Disagreement, y: &Disagreement| {
+            x.r_hat.total_cmp(&y.r_hat).then((x.name == COMPONENTS).cmp(&(y.name == COMPONENTS)))
+        };
+        self.convergence.iter().filter_map(apart).max_by(by_size)
+    }
+
+    /// The components of the model that half of the chains or fewer have.
+    pub fn doubtful(&self) -> Vec<usize> {
+        let recurrence = self.recurrence.as_deref().unwrap_or(&[]);
+        (0..recurrence.len()).filter(|&k| recurrence[k].is_doubtful()).collect()
     }
 
     /// Whether the number of components came within 10 % of the truncation level K.
     pub fn near_truncation(&self, components: usize) -> bool {
-        self.pmf.last().is_some_and(|&(most, _)| 10 * most as u128 >= 9 * components as u128)
+        let most = self.fits.iter().flat_map(Fit::kept).map(|row| row.active).max();
+        most.is_some_and(|most| 10 * most as u128 >= 9 * components as u128)
     }
 }
 
@@ -178,15 +253,28 @@ fn bad_number(n: usize) -> Error {
     Error::BadOption { name: "chains", value: n as f64, range: "at least 1" }
 }
 
-/// The rows that count.
-fn kept(fit: &Fit) -> &[TraceRow] {
-    &fit.trace[fit.burn_in.min(fit.trace.len())..]
+/// The number of components in every row that counts.
+fn kept_numbers(fit: &Fit) -> Vec<usize> {
+    fit.numbers().split_off(fit.burn_in.min(fit.trace.len()))
 }
 
-/// The number of components in every row that counts. Without a single count there is nothing to be a component of.
-fn numbers(fit: &Fit) -> impl Iterator<Item = usize> {
-    let empty = fit.stop_reason == StopReason::NoCounts;
-    kept(fit).iter().map(move |row| if empty { 0 } else { fit.components_at(row) })
+/// Of the chains whose model is nearest in size to `wanted` the one with the largest mean log joint.
+fn representative(fits: &[&Fit], wanted: usize) -> Option<usize> {
+    let distance = |chain: usize| fits[chain].posterior.components().abs_diff(wanted);
+    let nearest = (0..fits.len()).map(distance).min()?;
+    let mean_log_joint = |chain: usize| {
+        let rows = fits[chain].kept();
+        rows.iter().map(|row| row.log_joint).sum::<f64>() / rows.len() as f64
+    };
+    // Of equals the first.
+    let chains = (0..fits.len()).rev().filter(|&chain| distance(chain) == nearest);
+    chains.max_by(|&i, &j| mean_log_joint(i).total_cmp(&mean_log_joint(j)))
+}
+
+/// Frequencies that add up to 1.
+fn shares(frequencies: &BTreeMap<usize, u64>) -> Vec<(usize, f64)> {
+    let rows: u64 = frequencies.values().sum();
+    frequencies.iter().map(|(&number, &count)| (number, count as f64 / rows as f64)).collect()
 }
 
 fn frequencies(numbers: impl Iterator<Item = usize>) -> BTreeMap<usize, u64> {
@@ -200,11 +288,11 @@ fn mode(frequencies: &BTreeMap<usize, u64>) -> usize {
     frequencies.iter().rev().max_by_key(|&(_, &count)| count).map_or(0, |(&number, _)| number)
 }
 
-/// The largest first and the smallest last number with at most 5 % beyond each, stretched to hold the mode.
-fn interval(frequencies: &BTreeMap<usize, u64>) -> (usize, usize) {
-    let (total, mode) = (frequencies.values().sum(), mode(frequencies));
+/// The largest first and the smallest last number with at most 5 % beyond each, stretched to hold `reported`.
+fn interval(frequencies: &BTreeMap<usize, u64>, reported: usize) -> (usize, usize) {
+    let total = frequencies.values().sum();
     let (first, last) = (end(frequencies.iter(), total), end(frequencies.iter().rev(), total));
-    (first.min(mode), last.max(mode))
+    (first.min(reported), last.max(reported))
 }
 
 /// The first number, coming from a tail, at which more than 5 % of `total` are counted.
@@ -217,18 +305,25 @@ fn end<'a>(mut from_the_tail: impl Iterator<Item = (&'a usize, &'a u64)>, total:
     found.map_or(0, |(&number, _)| number)
 }
 
-/// R-hat and ESS over the last rows of every trace, as many as the shortest has.
-fn convergence(traces: &[&[TraceRow]]) -> Vec<Convergence> {
-    let length = traces.iter().map(|trace| trace.len()).min().unwrap_or(0);
+/// R-hat and ESS over the last rows of every chain, as many as the shortest has: of the log joint, of the numbers of
+/// components, and of the other quantities.
+fn convergence(fits: &[&Fit], numbers: &[Vec<usize>]) -> Vec<Convergence> {
+    let length = numbers.iter().map(Vec::len).min().unwrap_or(0);
     let stride = length.div_ceil(MOST_ROWS).max(1);
-    let watched = |&(name, quantity): &Quantity| {
-        let values = |trace: &&[TraceRow]| -> Vec<f64> {
-            trace[trace.len() - length..].iter().step_by(stride).map(quantity).collect()
+    let judged = |name: &'static str, value: &dyn Fn(usize, usize) -> f64| {
+        let values = |chain: usize| -> Vec<f64> {
+            let rows = numbers[chain].len();
+            (rows - length..rows).step_by(stride).map(|row| value(chain, row)).collect()
         };
-        let chains: Vec<Vec<f64>> = traces.iter().map(values).collect();
-        Convergence { name, r_hat: r_hat(&chains), ess: bulk_ess(&chains) }
+        let chains: Vec<Vec<f64>> = (0..fits.len()).map(values).collect();
+        // The halves of one chain agree all too easily.
+        let r_hat = if chains.len() > 1 { r_hat(&chains) } else { None };
+        Convergence { name, r_hat, ess: bulk_ess(&chains) }
     };
-    QUANTITIES.iter().map(watched).collect()
+    let quantity = |&(name, value): &Quantity| judged(name, &|chain, row| value(&fits[chain].kept()[row]));
+    let mut all: Vec<Convergence> = QUANTITIES.iter().map(quantity).collect();
+    all.insert(1, judged(COMPONENTS, &|chain, row| numbers[chain][row] as f64));
+    all
 }
 
 #[cfg(test)]

@@ -25,6 +25,13 @@ const COUNTS_GIVEN_OUT: f64 = 1e7;
 /// Of the iterations after a search, one in so many is burn-in.
 const BURN_IN_AFTER_SEARCH: usize = 5;
 
+/// Chains after a search: as many as take less than twice the time of one on two cores. The paper's algorithm keeps copies
+/// of components and is slow; one chain of it is enough to look at.
+const CHAINS: usize = 4;
+
+/// The most chains: above, somebody mistyped.
+const MOST_CHAINS: usize = 1000;
+
 /// How the number of parts is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Preset {
@@ -85,6 +92,8 @@ pub struct Plan {
     /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
     /// them.
     pub burn_in: Option<usize>,
+    /// Runs from starts of their own. `None`: 4; with the paper's preset 1.
+    pub chains: Option<usize>,
     /// The seed of every random number.
     pub seed: u64,
     /// When to stop before the last iteration; `None` for never.
@@ -108,6 +117,7 @@ impl Default for Plan {
             noise: None,
             iterations: None,
             burn_in: None,
+            chains: None,
             seed: 0,
             stop: Some(StopRule::default()),
             prior: Prior::default(),
@@ -143,6 +153,27 @@ impl Plan {
             EngineKind::Gibbs if self.engine.is_none() && fractions() => EngineKind::Ssmf,
             kind => kind,
         }
+    }
+
+    /// How many chains to run.
+    ///
+    /// ```
+    /// use bpnmf::{Plan, Preset};
+    /// assert_eq!(Plan::default().chains()?, 4);
+    /// assert_eq!(Plan { preset: Preset::Paper, ..Default::default() }.chains()?, 1);
+    /// assert!(Plan { chains: Some(0), ..Default::default() }.chains().is_err());
+    /// # Ok::<(), bpnmf::Error>(())
+    /// ```
+    pub fn chains(&self) -> Result<usize, Error> {
+        let chains = self.chains.unwrap_or(match self.preset {
+            Preset::Auto => CHAINS,
+            Preset::Paper => 1,
+        });
+        if !(1..=MOST_CHAINS).contains(&chains) {
+            let value = chains as f64;
+            return Err(Error::BadOption { name: "chains", value, range: "between 1 and 1000" });
+        }
+        Ok(chains)
     }
 
     /// Checks all that can be checked without the data.

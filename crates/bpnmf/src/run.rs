@@ -10,7 +10,7 @@ use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
 use crate::random::Key;
 use crate::restore;
-use crate::search::{self, Discovery, Search, SearchStep, Stage, Watch};
+use crate::search::{self, Discovery, Resolution, Search, SearchStep, Stage, Watch};
 use crate::workers::Workers;
 use std::borrow::Cow;
 use std::time::Instant;
@@ -162,12 +162,43 @@ impl Fit {
         }
     }
 
-    /// The number of components that count at a row of the trace.
-    pub(crate) fn components_at(&self, row: &TraceRow) -> usize {
-        match self.discovery.as_ref().and_then(|discovery| discovery.forced) {
-            Some(wanted) => wanted,
-            None => (row.active + self.posterior.rare).saturating_sub(self.posterior.surplus),
+    /// The rows of the trace that count: those after the burn-in.
+    pub fn kept(&self) -> &[TraceRow] {
+        &self.trace[self.burn_in.min(self.trace.len())..]
+    }
+
+    /// Whether the number of components was given, not found.
+    pub fn forced(&self) -> bool {
+        self.discovery.as_ref().is_some_and(|discovery| discovery.forced.is_some())
+    }
+
+    /// The number of components in every row of the trace.
+    ///
+    /// Evidence is asked of the averages, not of single rows, so a row says how far the number has moved: all rows are
+    /// shifted such that the median of those after the burn-in is [`Posterior::components`], the number that counts.
+    pub fn numbers(&self) -> Vec<usize> {
+        let found = self.posterior.components();
+        if self.forced() || self.stop_reason == StopReason::NoCounts {
+            return vec![found; self.trace.len()];
         }
+        let mut active: Vec<usize> = self.kept().iter().map(|row| row.active).collect();
+        active.sort_unstable();
+        let median = active.get(active.len().saturating_sub(1) / 2).copied().unwrap_or(0);
+        let shifted = |row: &TraceRow| (found + row.active).saturating_sub(median).max(found.min(1));
+        self.trace.iter().map(shifted).collect()
+    }
+
+    /// The number of components when the data are read more coarsely, coarsest first; the last one is
+    /// [`Posterior::components`]. Empty without a search, and if the number was given.
+    pub fn resolution_path(&self) -> Vec<Resolution> {
+        let Some(discovery) = self.discovery.as_ref().filter(|discovery| discovery.forced.is_none()) else {
+            return Vec::new();
+        };
+        let mut path = discovery.path.clone();
+        if let Some(last) = path.last_mut() {
+            last.components = self.posterior.components();
+        }
+        path
     }
 }
 

@@ -30,11 +30,11 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
 
-    /// Runs to make, each from a start of its own: the number of parts is counted over all of them, R-hat says whether
-    /// they agree, and the best one of the right size becomes the model. They share the threads; the first has the plain
-    /// seed
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) chains: usize,
+    /// Runs to make, each from a start of its own: they tell how sure the number of parts is, and which parts come back in
+    /// every run; the best one of the right size becomes the model. They share the threads; the first has the plain seed.
+    /// One chain says nothing about how sure it is [default: 4; 1 with --preset paper, and of a recording]
+    #[arg(long, value_name = "N")]
+    pub(crate) chains: Option<usize>,
 
     /// Threads to use [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N")]
@@ -52,7 +52,7 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0, allow_negative_numbers = true)]
     pub(crate) checkpoint_every: f64,
 
-    /// Say nothing but errors
+    /// Say nothing but warnings and errors
     #[arg(long, short, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
 

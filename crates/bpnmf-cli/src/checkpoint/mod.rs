@@ -127,12 +127,13 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// For a run that begins; the folder must be [claimed](Folder::claim). `inputs` are the files it reads.
+    /// For a run that begins; the folder must be [claimed](Folder::claim). `inputs` are the files it reads, `chains` how many there are.
     pub(crate) fn new(
         folder: &Folder,
         start: &Start,
         inputs: &[&Path],
         args: &ModelArgs,
+        chains: usize,
     ) -> Result<Self, Failure> {
         let every = Duration::try_from_secs_f64(args.checkpoint_every).unwrap_or(Duration::MAX);
         let mut keeper = Self {
@@ -140,7 +141,7 @@ impl Keeper {
             out: folder.path().to_owned(),
             job: None,
             every,
-            chains: args.chains,
+            chains,
             verbose: args.verbose,
             fresh: matches!(start, Start::Fresh(_)),
             worth: AtomicBool::new(matches!(start, Start::Resumed(_))),

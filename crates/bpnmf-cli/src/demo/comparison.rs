@@ -36,7 +36,6 @@ pub(super) struct Twin {
 #[derive(Deserialize)]
 pub(super) struct Summary {
     pub(super) n_components: usize,
-    pub(super) n_components_interval: [usize; 2],
     pub(super) seconds: f64,
     pub(super) stems: Vec<Stem>,
     pub(super) components: Vec<Component>,

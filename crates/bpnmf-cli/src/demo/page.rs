@@ -36,9 +36,8 @@ pub(super) fn opening(piece: &Piece, command: &[OsString]) -> String {
 /// What was found, beside the truth.
 pub(super) fn findings(piece: &Piece, comparison: &Comparison) -> String {
     let summary = &comparison.summary;
-    let [least, most] = summary.n_components_interval;
     let mut page = format!(
-        "Found {}, in {}; the piece has {} notes. (90 % interval: {least} to {most})\n\n",
+        "Found {}, in {}; the piece has {} notes.\n\n",
         text::plural(summary.n_components, "part", "parts"),
         text::duration(summary.seconds),
         piece.notes.len(),

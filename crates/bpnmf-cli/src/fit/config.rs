@@ -13,9 +13,6 @@ use std::path::Path;
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
 
-/// The most chains: above, somebody mistyped.
-const MOST_CHAINS: usize = 1000;
-
 /// The most slots that a run after a search is expected to have, for the memory: parts that were found and a few more.
 const SLOTS_AFTER_SEARCH: usize = 100;
 
@@ -39,10 +36,6 @@ impl Config {
         foreign::refuse_other_preset(args)?;
         let plan = plan(args)?;
         foreign::refuse_other_engine(args, plan.engine_kind())?;
-        if !(1..=MOST_CHAINS).contains(&args.chains) {
-            let sentence = format!("--chains is {}: it must be between 1 and {MOST_CHAINS}", args.chains);
-            return Err(Failure::Request(sentence));
-        }
         if !(0.0..=1e9).contains(&args.checkpoint_every) {
             return Err(Failure::Request(format!(
                 "--checkpoint-every is {}: it must be at least 0, the seconds between two checkpoints",
@@ -54,13 +47,18 @@ impl Config {
             engine,
             prior,
             options,
-            chains: args.chains,
+            chains: plan.chains()?,
             workers: workers(args.threads, args.simd)?,
             preset: plan.preset.name(),
             plan,
             held_out: None,
             force: false,
         })
+    }
+
+    /// Whether the number of parts was given.
+    pub(crate) fn forced(&self) -> bool {
+        self.options.search.as_ref().is_some_and(|search| search.components.is_some())
     }
 
     /// Whether the truncation level grows when there are more parts than expected.
@@ -128,6 +126,7 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
         noise: noise(&args.noise)?,
         iterations: args.iterations,
         burn_in: args.gibbs.burn_in,
+        chains: args.chains,
         seed: args.seed,
         stop: (!args.no_stop)
             .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),

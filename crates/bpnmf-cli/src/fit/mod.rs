@@ -56,7 +56,7 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let looks_like = Suspicion::of(&table.counts);
     let counts = config.meet(table.counts, &args.model, place)?;
     let _claim = folder.claim(&output::FILES, args.force)?;
-    let keeper = Keeper::new(&folder, start, &[&args.input], &args.model)?;
+    let keeper = Keeper::new(&folder, start, &[&args.input], &args.model, config.chains)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
@@ -77,12 +77,13 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let (chains, mut progress) = run(&config, &counts, progress, &keeper)?;
     progress.finish();
     // Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
-    if config.options.search.as_ref().is_some_and(|search| search.components.is_none()) {
+    if config.options.search.is_some() && !config.forced() {
         doubts.warn(Suspicion::of_components(chains.n_components, &counts));
     }
 
     let seconds = seconds_of(&chains, begin);
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
+    results.warn();
     let report = args.report.then(|| {
         let mut report = results.report(Data::Counts(&counts));
         report.warnings.extend(doubts.0.iter().cloned());

@@ -16,13 +16,6 @@ pub(crate) const FILES: [&str; 5] = ["model.npz", "trace.csv", "names.json", "re
 /// Features named for each component.
 const TOP_FEATURES: usize = 5;
 
-/// Above this R-hat, chains have not come to agree.
-const LARGEST_R_HAT: f64 = 1.05;
-
-/// A run that a search went before is short: with fewer rows than this R-hat says something about the number of parts
-/// alone, everything else is noise.
-const ENOUGH_ROWS: usize = 100;
-
 /// Where the counts come from.
 pub(crate) struct Source {
     /// The path as it was typed, or what stands for it.
@@ -61,8 +54,8 @@ pub(crate) struct Extra<'a> {
 #[derive(Serialize)]
 struct Summary<'a> {
     n_components: usize,
-    n_components_interval: [usize; 2],
-    n_components_pmf: &'a [(usize, f64)],
+    n_components_interval: Option<(usize, usize)>,
+    n_components_pmf: Option<&'a [(usize, f64)]>,
     n_on_anywhere: usize,
     n_surplus: usize,
     coarsening: f64,
@@ -139,6 +132,8 @@ struct Input<'a> {
 pub(super) struct Component {
     pub(super) index: usize,
     pub(super) share: f64,
+    pub(super) share_interval: Option<(f64, f64)>,
+    pub(super) recurrence: Option<f64>,
     pub(super) usage: f64,
     pub(super) evidence: Option<f64>,
     pub(super) pi: f64,
@@ -176,37 +171,24 @@ impl Results<'_> {
         if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
     }
 
-    /// The quantities by which the chains are judged.
-    fn judged(&self) -> impl Iterator<Item = &Convergence> {
-        let rows = |fit: &Fit| fit.trace.len().saturating_sub(fit.burn_in);
-        let few = self.chains.fits.iter().any(|fit| rows(fit) < ENOUGH_ROWS);
-        let short = few && self.discovery().is_some();
-        self.chains.convergence.iter().filter(move |quantity| !short || quantity.name == "components")
-    }
-
-    /// The largest R-hat of those.
-    pub(super) fn largest_r_hat(&self) -> Option<f64> {
-        self.judged().filter_map(|quantity| quantity.r_hat).max_by(f64::total_cmp)
-    }
-
     /// What keeps the result from being trusted.
     pub(super) fn warnings(&self) -> Vec<String> {
-        let worst = self.judged().max_by(|x, y| size(x).total_cmp(&size(y)));
-        let apart = worst.filter(|quantity| size(quantity) > LARGEST_R_HAT).map(|quantity| {
-            let why = match (size(quantity).is_finite(), self.chains.fits.len()) {
-                (false, _) => "is infinite: every stretch of a chain keeps to a value of its own",
-                (true, 1) => "is above 1.05: the two halves of the chain do not agree",
-                (true, _) => "is above 1.05: the chains do not agree",
-            };
-            format!("R-hat of {} {why}; use more --iterations", quantity.name)
-        });
+        // On a page for people components are parts.
+        let apart = self.chains.disagreement().map(|found| found.to_string().replace("components", "parts"));
         let most = self.config.prior.components();
-        let forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
-        let bound = !forced && !self.config.grows();
+        let bound = !self.config.forced() && !self.config.grows();
         let crowded = (bound && self.chains.near_truncation(most)).then(|| {
             format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")
         });
         apart.into_iter().chain(crowded).collect()
+    }
+
+    /// Says it on stderr, whoever is watching; of runs that were cut short nobody expects that they agree.
+    pub(crate) fn warn(&self) {
+        if self.stop_reason() == StopReason::Interrupted {
+            return;
+        }
+        self.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 
     /// Writes all files, the page `report` if there is one, the summary last: where it stands, the others are complete.
@@ -251,15 +233,15 @@ impl Results<'_> {
         let Prior { a, b, c, d, a0, b0, components } = self.prior().get();
         let discovery = self.discovery();
         let dispersion = discovery.map(|discovery| discovery.dispersion).unwrap_or_default();
-        let path = discovery.map_or(&[][..], |discovery| &discovery.path);
+        let path = fit.resolution_path();
         let at = |&Resolution { coarsening, components: n_components, .. }: &Resolution| At {
             coarsening,
             n_components,
         };
         Summary {
             n_components: chains.n_components,
-            n_components_interval: chains.interval.into(),
-            n_components_pmf: &chains.pmf,
+            n_components_interval: chains.interval,
+            n_components_pmf: chains.pmf.as_deref(),
             n_on_anywhere: fit.posterior.on_anywhere,
             n_surplus: fit.posterior.surplus,
             coarsening: self.coarsening(),
@@ -305,9 +287,12 @@ impl Results<'_> {
             Some(names) => json!(names[f]),
             None => json!(f),
         };
+        let recurrence = self.chains.recurrence.as_ref().map(|recurrence| recurrence[index]);
         Component {
             index,
             share: posterior.share[index],
+            share_interval: recurrence.and_then(|found| found.share),
+            recurrence: recurrence.map(|found| found.of_others()),
             usage: posterior.usage[index],
             evidence: posterior.evidence.as_ref().map(|evidence| evidence[index]),
             pi: posterior.pi[index],
@@ -321,7 +306,7 @@ impl Results<'_> {
         json!({
             "event": "done",
             "n_components": self.chains.n_components,
-            "n_components_interval": [self.chains.interval.0, self.chains.interval.1],
+            "n_components_interval": self.chains.interval,
             "coarsening": self.coarsening(),
             "noise": self.fit().noise().name(),
             "alpha": self.fit().noise().alpha(),
@@ -337,11 +322,6 @@ impl Results<'_> {
 /// The power of the likelihood in a run: 1 unless its search chose another.
 pub(super) fn coarsening(fit: &Fit) -> f64 {
     fit.discovery.as_ref().map_or(1.0, |discovery| discovery.coarsening)
-}
-
-/// R-hat of a quantity; nothing is wrong with one that has none.
-fn size(quantity: &Convergence) -> f64 {
-    quantity.r_hat.unwrap_or(0.0)
 }
 
 /// R-hat as people write it.

@@ -3,7 +3,7 @@
 use super::output::{Component, FILES, Results, r_hat_text};
 use crate::folder::Folder;
 use crate::text;
-use bpnmf::StopReason;
+use bpnmf::{Chains, StopReason};
 use std::fmt::Write as _;
 
 /// Components that the page shows.
@@ -30,18 +30,11 @@ impl Results<'_> {
     /// How many parts there are, and what is to be said about that.
     pub(crate) fn findings(&self) -> String {
         let chains = self.chains;
-        let mut page = format!(
-            "{}\n{}",
-            headline(chains.n_components, chains.interval, chains.fits.len(), self.largest_r_hat()),
-            self.resolutions()
-        );
+        let mut page = format!("{}\n{}", headline(chains, self.config.forced()), self.resolutions());
         if let Some(sentence) = self.fit().noise_sentence() {
             page += &text::wrapped(&sentence, WIDTH);
         }
         let _ = writeln!(page, "{}: {}", text::duration(self.seconds), self.why_it_stopped());
-        for warning in self.warnings() {
-            page += &text::wrapped(&format!("warning: {warning}"), WIDTH);
-        }
         for note in self.notes() {
             page += &text::wrapped(&format!("note: {note}"), WIDTH);
         }
@@ -50,15 +43,11 @@ impl Results<'_> {
 
     /// The number of parts by resolution, if there was a search.
     fn resolutions(&self) -> String {
-        let Some(discovery) = self.discovery() else {
-            return String::new();
-        };
         let path: Vec<(f64, usize)> =
-            discovery.path.iter().map(|at| (at.coarsening, at.components)).collect();
+            self.fit().resolution_path().iter().map(|at| (at.coarsening, at.components)).collect();
         let mut lines = path_picture(&path);
-        if path.len() > 1 {
-            lines +=
-                "A plateau is what to trust: a number that stays when the data are read more coarsely.\n";
+        if let Some(sentence) = bpnmf_report::plateau_sentence(&path) {
+            lines += &text::wrapped(&sentence, WIDTH);
         }
         if let Some(sentence) = self.how_it_was_read() {
             let _ = writeln!(lines, "{sentence}");
@@ -84,17 +73,7 @@ impl Results<'_> {
     /// What is good to know and nothing to worry about.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let searched = self.discovery().is_some_and(|discovery| discovery.forced.is_none());
-        if searched && self.chains.fits.len() == 1 {
-            notes.push(
-                "this is one chain: --chains 4 tells whether others, from other starts, agree".to_owned(),
-            );
-        }
-        let parts = self.posterior().components();
-        if parts != self.chains.n_components {
-            let parts = text::plural(parts, "part", "parts");
-            notes.push(format!("the model has {parts}: those that count on average over the iterations"));
-        }
+        notes.extend(self.doubtful());
         let surplus = self.posterior().surplus;
         if surplus > 0 && self.posterior().evidence.is_some() {
             let parts = text::plural(surplus, "more part is", "more parts are");
@@ -106,6 +85,17 @@ impl Results<'_> {
             notes.push(format!("the most parts there can be grew from {asked} to {most}: there are many"));
         }
         notes
+    }
+
+    /// The parts that half of the chains or fewer have, if there are any.
+    fn doubtful(&self) -> Option<String> {
+        let doubtful = self.chains.doubtful();
+        let was = if doubtful.len() == 1 { "was" } else { "were" };
+        let listed = doubtful.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+        let of = text::plural(self.chains.n_components, "part", "parts");
+        let number = text::grouped(doubtful.len());
+        let sentence = format!("{number} of {of} {was} found by half of the chains or fewer: {listed}");
+        (!doubtful.is_empty()).then_some(sentence)
     }
 
     pub(super) fn why_it_stopped(&self) -> String {
@@ -131,7 +121,9 @@ impl Results<'_> {
         let parts = posterior.components();
         let largest = posterior.share[0].max(f64::MIN_POSITIVE);
         let judged = if posterior.evidence.is_some() { "  evidence" } else { "" };
-        let mut table = format!("\n part   share              on in      pi{judged}   strongest features\n");
+        let chains = if self.chains.recurrence.is_some() { "  chains" } else { "" };
+        let mut table =
+            format!("\n part   share              on in      pi{judged}{chains}   strongest features\n");
         for k in 0..parts.min(MOST_ROWS) {
             let component = self.component(k);
             let mut row = format!(
@@ -144,6 +136,10 @@ impl Results<'_> {
             );
             if let Some(evidence) = component.evidence {
                 let _ = write!(row, "  {:>8}", nats(evidence));
+            }
+            if let Some(recurrence) = &self.chains.recurrence {
+                let found = format!("{}/{}", recurrence[k].found_by, recurrence[k].chains);
+                let _ = write!(row, "  {found:>6}");
             }
             row.push_str("  ");
             push_names(&mut row, &component);
@@ -191,17 +187,25 @@ fn path_picture(path: &[(f64, usize)]) -> String {
 }
 
 /// How many parts there are and how sure that is.
-fn headline(parts: usize, interval: (usize, usize), chains: usize, r_hat: Option<f64>) -> String {
-    let (first, last) = interval;
-    let range = if first == last { first.to_string() } else { format!("{first} to {last}") };
-    let mut line = format!("{} (90 %: {range})", text::plural(parts, "part", "parts"));
-    if chains > 1 {
-        let _ = write!(line, ", {}", text::plural(chains, "chain", "chains"));
+fn headline(chains: &Chains, forced: bool) -> String {
+    let mut line = text::plural(chains.n_components, "part", "parts");
+    match (forced, chains.interval) {
+        (true, _) => line += ", as asked for",
+        (false, None) => line += " (one chain: how sure is not known)",
+        (false, Some((first, last))) => {
+            let chains = text::plural(chains.fits.len(), "chain", "chains");
+            let _ = write!(line, " (90 %: {}), {chains}", range(first, last));
+        }
     }
-    if let Some(r_hat) = r_hat {
+    if let Some(r_hat) = chains.r_hat() {
         let _ = write!(line, ", R-hat {}", r_hat_text(r_hat));
     }
     line
+}
+
+/// "11 to 12", or "11" alone.
+fn range(first: usize, last: usize) -> String {
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
 }
 
 #[cfg(test)]

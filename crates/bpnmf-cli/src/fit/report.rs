@@ -27,7 +27,7 @@ impl<'a> Results<'a> {
                 text::significant(source.total, 4)
             }
         );
-        report.forced = self.config.options.search.as_ref().is_some_and(|search| search.components.is_some());
+        report.forced = self.config.forced();
         report.feature_names = source.feature_names.as_deref();
         report.observation_names = source.observation_names.as_deref();
         report.warnings = self.warnings();
@@ -51,8 +51,12 @@ impl<'a> Results<'a> {
             ("time", text::duration(self.seconds)),
             ("version", bpnmf::VERSION.to_owned()),
         ];
-        if let Some(r_hat) = self.largest_r_hat() {
-            facts.push(("R-hat", r_hat_text(r_hat)));
+        let quantities = [("components", "R-hat of the number"), ("log_joint", "R-hat of the log joint")];
+        for (name, told) in quantities {
+            let quantity = self.chains.convergence.iter().find(|quantity| quantity.name == name);
+            if let Some(r_hat) = quantity.and_then(|quantity| quantity.r_hat) {
+                facts.push((told, r_hat_text(r_hat)));
+            }
         }
         facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }

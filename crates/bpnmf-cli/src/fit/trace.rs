@@ -4,7 +4,7 @@ use super::output::coarsening;
 use bpnmf::{Fit, Resolution, TraceRow};
 use std::fmt::Write as _;
 
-/// The columns but for the last: `reconstruction_1` and so on, and `coarsening`.
+/// The columns but for the last: `reconstruction_1` and so on, `coarsening` and `n_components`.
 const COLUMNS: [&str; 18] = [
     "iteration",
     "active",
@@ -33,11 +33,12 @@ const CHAIN: usize = 16;
 pub(super) fn table(fits: &[Fit]) -> String {
     let mut table = COLUMNS.join(",");
     (1..=bpnmf::PROBES).for_each(|i| table += &format!(",reconstruction_{i}"));
-    table += ",coarsening\n";
+    table += ",coarsening,n_components\n";
     for (i, fit) in fits.iter().enumerate() {
-        let path = fit.discovery.as_ref().map_or(&[][..], |discovery| &discovery.path);
-        path.iter().for_each(|at| path_line(&mut table, i + 1, at));
-        fit.trace.iter().for_each(|row| line(&mut table, i + 1, row, coarsening(fit)));
+        fit.resolution_path().iter().for_each(|at| path_line(&mut table, i + 1, at));
+        for (row, number) in fit.trace.iter().zip(fit.numbers()) {
+            line(&mut table, i + 1, row, coarsening(fit), number);
+        }
     }
     table
 }
@@ -46,11 +47,12 @@ pub(super) fn table(fits: &[Fit]) -> String {
 fn path_line(table: &mut String, chain: usize, at: &Resolution) {
     let before = ",".repeat(CHAIN - 1);
     let after = ",".repeat(COLUMNS.len() - CHAIN + bpnmf::PROBES);
-    let _ = writeln!(table, "0,{}{before}{chain}{after}{}", at.components, at.coarsening);
+    let (number, coarsening) = (at.components, at.coarsening);
+    let _ = writeln!(table, "0,{number}{before}{chain}{after}{coarsening},{number}");
 }
 
 /// An iteration. The columns of the tiers are shares of the sites visited.
-fn line(table: &mut String, chain: usize, row: &TraceRow, coarsening: f64) {
+fn line(table: &mut String, chain: usize, row: &TraceRow, coarsening: f64, number: usize) {
     let tiers = &row.tiers;
     let sites = (tiers.sites() as f64).max(1.0);
     let _ = write!(
@@ -80,5 +82,5 @@ fn line(table: &mut String, chain: usize, row: &TraceRow, coarsening: f64) {
     for rate in row.reconstruction {
         let _ = write!(table, ",{rate}");
     }
-    let _ = writeln!(table, ",{coarsening}");
+    let _ = writeln!(table, ",{coarsening},{number}");
 }

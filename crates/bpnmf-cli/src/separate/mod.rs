@@ -37,6 +37,7 @@ pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, F
 pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
     config.force = args.force;
+    config.chains = args.model.chains.unwrap_or(notes::CHAINS);
     Plan::check(args)?;
     let levels = levels(args)?;
     Claim::check_free(&args.out)?;
@@ -62,7 +63,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let _claim = folder.claim(&names, args.force)?;
     // Not the groups: they say nothing about the fit, and may be put right after it.
     let inputs: Vec<&Path> = [&args.input].into_iter().chain(&args.reference).map(PathBuf::as_path).collect();
-    let keeper = Keeper::new(&folder, start, &inputs, &args.model)?;
+    let keeper = Keeper::new(&folder, start, &inputs, &args.model, config.chains)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     let seconds = fit::seconds_of(&chains, start);
 
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
+    results.warn();
     let posterior = &chains.fit().posterior;
     if posterior.components() == 0 && results.stop_reason() == StopReason::Interrupted {
         return Err(Failure::Other(format!(

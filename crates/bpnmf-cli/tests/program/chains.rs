@@ -34,10 +34,8 @@ fn summary(bench: &Bench, name: &str) -> Value {
 fn the_summary_says_how_many_parts_there_are_and_how_sure_that_is() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    for (flags, chains) in [("", 1), ("--chains 3", 3)] {
-        bench.ok(&format!(
-            "fit table.csv --preset paper --engine gibbs --init scaled -k 10 {flags} --out out --force"
-        ));
+    for (flags, chains) in [("--preset paper --engine gibbs --init scaled -k 10 --chains 3", 3), ("", 4)] {
+        bench.ok(&format!("fit table.csv {flags} --out out --force"));
         let summary = bench.json("out/summary.json");
         assert_eq!(summary["chains"], chains);
         assert_eq!(summary["n_components"], 2);
@@ -46,6 +44,13 @@ fn the_summary_says_how_many_parts_there_are_and_how_sure_that_is() {
         let pmf = summary["n_components_pmf"].as_array().unwrap();
         let most = pmf.iter().max_by(|x, y| x[1].as_f64().unwrap().total_cmp(&y[1].as_f64().unwrap()));
         assert_eq!(most.unwrap()[0], 2);
+        for component in summary["components"].as_array().unwrap() {
+            assert_eq!(component["recurrence"], 1.0);
+            let [least, most] = [0, 1].map(|i| component["share_interval"][i].as_f64().unwrap());
+            assert!(
+                (least..=most).contains(&component["share"].as_f64().unwrap()) && least > 0.2 && most < 0.8
+            );
+        }
         let total: f64 = pmf.iter().map(|pair| pair[1].as_f64().unwrap()).sum();
         assert!((total - 1.0).abs() < 1e-12, "{total}");
         assert!((1..=chains).contains(&summary["chain_shown"].as_u64().unwrap()));
@@ -75,8 +80,10 @@ fn the_summary_says_how_many_parts_there_are_and_how_sure_that_is() {
 fn a_number_of_parts_near_the_most_there_can_be_is_warned_of() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    bench.ok("fit table.csv --preset paper --engine gibbs --init scaled -k 1 --out tight");
+    let printed =
+        bench.warns("fit table.csv --preset paper --engine gibbs --init scaled -k 1 --out tight --quiet");
     let told = "the number of parts comes within 10 % of the most there can be, 1: use more --components";
+    assert_eq!(printed, format!("warning: {told}\n"));
     let tight = bench.json("tight/summary.json");
     assert!(tight["warnings"].as_array().unwrap().contains(&told.into()), "{}", tight["warnings"]);
     bench.ok("fit table.csv --preset paper --engine gibbs --init scaled -k 30 --out wide");
@@ -86,13 +93,69 @@ fn a_number_of_parts_near_the_most_there_can_be_is_warned_of() {
 }
 
 #[test]
-fn a_chain_that_still_climbs_is_warned_of() {
+fn chains_that_do_not_agree_are_warned_of_with_quiet_too_and_one_chain_is_not() {
     let bench = Bench::new();
     bench.ok("synth --seed 3 --features 30 --observations 150 --out data");
-    bench.ok("fit data/X.npy --preset paper -k 100 -n 20 --chains 2 --out out");
+    for chains in [2, 1] {
+        let told = bench.warns(&format!(
+            "fit data/X.npy --preset paper -k 100 -n 20 --chains {chains} --out out --force --quiet --report"
+        ));
+        let warnings = bench.json("out/summary.json")["warnings"].clone();
+        let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+        if chains == 1 {
+            assert!(!told.contains("chains") && !warnings.to_string().contains("chains"), "{told}");
+            continue;
+        }
+        let warning = warnings[0].as_str().unwrap();
+        assert!(warning.starts_with("the chains ") && warning.contains("R-hat"), "{warning}");
+        assert!(told.starts_with(&format!("warning: {warning}\n")), "{told}");
+        assert!(page.contains(warning), "{warning}");
+    }
+}
+
+#[test]
+fn one_chain_does_not_say_how_sure_it_is() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv --chains 1 --report --out out");
     let summary = bench.json("out/summary.json");
-    let warning = summary["warnings"][0].as_str().unwrap();
-    assert!(warning.starts_with("R-hat of ") && warning.ends_with("; use more --iterations"), "{warning}");
+    assert_eq!((&summary["chains"], &summary["n_components"]), (&1.into(), &2.into()));
+    for key in ["n_components_interval", "n_components_pmf"] {
+        assert!(summary[key].is_null(), "{key}");
+    }
+    assert!(summary["convergence"].as_array().unwrap().iter().all(|quantity| quantity["r_hat"].is_null()));
+    for component in summary["components"].as_array().unwrap() {
+        assert!(component["recurrence"].is_null() && component["share_interval"].is_null());
+    }
+    let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+    assert!(page.contains("One chain: not known.") && !page.contains("90 % interval"));
+}
+
+#[test]
+fn every_place_has_the_same_number_of_parts() {
+    let bench = Bench::new();
+    for seed in [3, 5] {
+        bench.ok(&format!("synth --seed {seed} --features 20 --observations 80 --out data --force"));
+        let printed = bench.ok("fit data/X.npy --chains 3 -n 20 --report --json-progress --out out --force");
+        let summary = bench.json("out/summary.json");
+        let number = summary["n_components"].as_u64().unwrap();
+        let done: Value = serde_json::from_str(printed.lines().last().unwrap()).unwrap();
+        assert_eq!(done["n_components"], number);
+        assert_eq!(summary["components"].as_array().unwrap().len() as u64, number);
+        assert_eq!(bench.arrays("out/model.npz")[3].1, [number as usize]);
+        assert_eq!(summary["resolution_path"].as_array().unwrap().last().unwrap()["n_components"], number);
+        let [first, last] = [0, 1].map(|i| summary["n_components_interval"][i].as_u64().unwrap());
+        assert!((first..=last).contains(&number));
+        let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+        assert!(page.contains(&format!("is made of <b>{number} parts</b>")), "{number}");
+        assert_eq!(page.matches("<article>").count() as u64, number);
+        // The middle row of the chain that is shown has it, too.
+        let shown = trace(&bench, "out/trace.csv").remove(&summary["chain_shown"].to_string()).unwrap();
+        let rows = shown.iter().filter(|row| row[0].parse::<usize>().unwrap() > 4);
+        let mut numbers: Vec<u64> = rows.map(|row| row.last().unwrap().parse().unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers[(numbers.len() - 1) / 2], number);
+    }
 }
 
 #[test]

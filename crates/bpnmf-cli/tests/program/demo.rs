@@ -27,7 +27,7 @@ fn the_demo_finds_the_notes_of_its_piece_and_says_how_well() {
     let parts = summary["n_components"].as_u64().unwrap();
     assert!((9..=11).contains(&parts), "{page}");
     assert!(page.contains(&format!("\nFound {parts} parts, in ")), "{page}");
-    assert!(page.contains("; the piece has 10 notes. (90 % interval: "), "{page}");
+    assert!(page.contains("; the piece has 10 notes.\n"), "{page}");
     for note in ["F3", "A3", "C4", "E4", "G4"].map(|name| format!("piano {name}")) {
         assert!(page.contains(&note), "{note}: {page}");
     }

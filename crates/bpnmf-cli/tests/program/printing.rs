@@ -33,7 +33,8 @@ fn json_progress_is_one_object_an_iteration_and_one_at_the_end() {
 fn a_reader_that_goes_away_does_not_end_a_fit() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    let mut command = bench.command("fit table.csv -k 5 -n 300 --no-stop --out out --json-progress");
+    let mut command =
+        bench.command("fit table.csv -k 5 -n 300 --no-stop --chains 1 --out out --json-progress");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut told = String::new();

@@ -50,12 +50,12 @@ fn the_trace_has_a_row_an_iteration_and_shares_that_add_up() {
         lines.next().unwrap(),
         "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
          h_free,linear,jensen,moments,logarithms,exact,forced,flips,seconds,\
-         chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4,coarsening"
+         chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4,coarsening,n_components"
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 7);
     for (i, row) in rows.iter().enumerate() {
-        assert_eq!((row.len(), row[0], row[16]), (23, (i + 1).to_string().as_str(), "1"));
+        assert_eq!((row.len(), row[0], row[16]), (24, (i + 1).to_string().as_str(), "1"));
         assert!(row[17..].iter().all(|value| value.parse::<f64>().unwrap() > 0.0));
         assert_eq!(row[22], "1", "read in full");
         assert_eq!(row[6], "", "nothing was held out");
@@ -102,7 +102,9 @@ fn held_out_counts_are_scored_every_iteration() {
     let bench = Bench::new();
     bench.write_table("table.csv");
     for engine in ["ssmf", "gibbs", "gibbs-expected"] {
-        bench.ok(&format!("fit table.csv --engine {engine} -k 10 -n 5 --held-out 0.2 --out {engine}"));
+        bench.ok(&format!(
+            "fit table.csv --engine {engine} -k 10 -n 5 --chains 1 --held-out 0.2 --out {engine}"
+        ));
         let summary = bench.json(&format!("{engine}/summary.json"));
         assert_eq!(summary["held_out_fraction"], 0.2);
         let score = summary["held_out_log_likelihood"].as_f64().unwrap();

@@ -2,12 +2,13 @@
 
 from . import plot
 from ._audio import Separation, bss_eval, separate
-from ._base import NotFittedError
+from ._base import ConvergenceWarning, NotFittedError
 from ._core import __version__
 from ._estimator import BetaProcessNMF, DataWarning, Prior
 
 __all__ = [
     "BetaProcessNMF",
+    "ConvergenceWarning",
     "DataWarning",
     "NotFittedError",
     "Prior",

@@ -19,7 +19,7 @@ def inference_data(trace: dict[str, NDArray[Any]], burn_in: list[int], attrs: di
     rows = np.stack([rows[len(rows) - draws :] for rows in kept])
     probes = sorted(name for name in trace if name.startswith("reconstruction_"))
     posterior = {
-        "n_components": trace["active"][rows],
+        "n_components": trace["n_components"][rows],
         "activation": trace["activation"][rows],
         "reconstruction": np.stack([trace[name][rows] for name in probes], axis=-1),
         "log_likelihood_total": trace["log_likelihood"][rows],

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._estimator import BetaProcessNMF, _threads, _whole
+from ._base import ConvergenceWarning
+from ._estimator import BetaProcessNMF, _threads, _warn, _whole
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -86,7 +87,7 @@ def separate(
     levels : int, optional
         The count that the largest magnitude becomes; by default such that a typical count is 11.
     **params
-        Parameters of `BetaProcessNMF`. The same `random_state` gives what the command line gives with ``--seed``.
+        Parameters of `BetaProcessNMF`; `n_chains` None means one. The same `random_state` gives what the command line gives with ``--seed``.
     """
     sound = np.asarray(y)
     if sound.ndim != 1 or sound.dtype.kind not in "fiu" or sound.size == 0:
@@ -114,7 +115,8 @@ def separate(
         samples, rate, _whole("window", window), _whole("hop", hop), _whole("levels", levels), threads
     )
     size = frames["window"]
-    model._fit_counts(frames["counts"], model._wishes(), (rate, size, frames["hop"]))
+    disagreement = model._fit_counts(frames["counts"], model._wishes(), (rate, size, frames["hop"]))
+    _warn(disagreement, ConvergenceWarning)
     model.n_features_in_ = size // 2 + 1
     if model.components_.shape[0] == 0:
         raise ValueError("no part is on often enough to count, so there is nothing to take apart: use a larger max_iter")

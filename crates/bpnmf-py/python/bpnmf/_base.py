@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     class NotFittedError(ValueError, AttributeError):
         """Something was asked of an estimator before it was fitted."""
 
+    class ConvergenceWarning(UserWarning):
+        """The chains of a fit do not agree."""
+
     class Base:
         """Parameters by name."""
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 else:
     try:
         from sklearn.base import BaseEstimator, TransformerMixin
+        from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
         from sklearn.exceptions import NotFittedError
         from sklearn.utils.validation import validate_data
 
@@ -32,6 +36,9 @@ else:
 
     if HAVE_SKLEARN:
 
+        class ConvergenceWarning(SklearnConvergenceWarning):
+            """The chains of a fit do not agree: the sentence says about what. It is one of scikit-learn's, too."""
+
         class Base(TransformerMixin, BaseEstimator):
             """scikit-learn's own."""
 
@@ -40,6 +47,9 @@ else:
             validate_data(estimator, X, reset=reset, skip_check_array=True)
 
     else:
+
+        class ConvergenceWarning(UserWarning):
+            """The chains of a fit do not agree: the sentence says about what."""
 
         class NotFittedError(ValueError, AttributeError):
             """Something was asked of an estimator before it was fitted."""

@@ -32,7 +32,7 @@ def fit(
     alpha: float | None,
     seed: int,
     prior: Mapping[str, float],
-    chains: int,
+    chains: int | None,
     threads: int,
     watch: Callable[[dict[str, Any]], bool] | None,
     guess: tuple[int, int, int] | None = None,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arviz import inference_data
-from ._base import Base, NotFittedError, check_names
+from ._base import Base, ConvergenceWarning, NotFittedError, check_names
 from ._files import read_model, write_model
 from ._input import MaskLike, counts_of, places_of, values_at
 from ._progress import Progress
@@ -75,10 +75,11 @@ class BetaProcessNMF(Base):
         How counts scatter about their rates. "auto" learns it; "poisson" is counting noise alone; with a number alpha
         the variance is rate + rate^2 / alpha, so that beyond counting noise a count scatters by 1 / sqrt(alpha) of its
         rate. With ``preset="paper"`` "auto" means "poisson".
-    n_chains : int, default=1
-        Runs to make, each from a start of its own. The number of components is counted over all of them, and the best
-        one of the right size is the model. One chain seldom leaves the number it starts with: only several tell how
-        sure that is.
+    n_chains : int or None, default=None
+        Runs to make, each from a start of its own: they tell how sure the number of components is and which components
+        come back in every run, and the best one of the right size is the model. One chain seldom leaves the number it
+        starts with, and says nothing about how sure it is. None: 4, and 1 with ``preset="paper"``. They share the
+        threads: with ``n_jobs=2`` four chains take less than twice the time of one.
     max_iter : int or None, default=None
         The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
     tol : float or None, default=1e-4
@@ -100,11 +101,14 @@ class BetaProcessNMF(Base):
     components_ : ndarray of shape (n_components, n_features), float32
         Posterior mean of W, largest share first.
     n_components_ : int
-        The most probable number of components over all chains.
-    n_components_pmf_ : dict
-        How probable each number of components is.
-    n_components_interval_ : tuple of two ints
-        Between these are 90 % of the draws.
+        The number of components of the model: the most frequent one over all chains, or the nearest to it that a chain
+        has.
+    n_components_pmf_ : dict or None
+        How frequent each number of components is over all chains. None with one chain, and with `n_components` given.
+    n_components_interval_ : tuple of two ints or None
+        Between these are 90 % of the draws of all chains. None with one chain, and with `n_components` given.
+    component_recurrence_ : ndarray of shape (n_components,) or None
+        The share of the other chains that found a component again. None with one chain.
     pi_ : ndarray of shape (n_components,)
         Posterior mean of the probability that a component is on.
     inclusion_ : ndarray of shape (n_samples, n_components), float32
@@ -113,17 +117,20 @@ class BetaProcessNMF(Base):
         Posterior mean of H S in the samples of the fit. `transform` gives nearly the same, from W alone.
     share_ : ndarray of shape (n_components,)
         Share of the counts that a component explains.
+    share_interval_ : ndarray of shape (n_components, 2) or None
+        The smallest and the largest share over the chains that have the component; NaN where only one has it. None with
+        one chain.
     usage_ : ndarray of shape (n_components,)
         In how many samples of the fit a component is on, posterior mean.
     evidence_ : ndarray of shape (n_components,) or None
         What deleting a component would cost in log evidence; only after a search.
     trace_ : dict of ndarray
-        A row an iteration, chain after chain: chain, iteration, active, on_anywhere, sites_on, log_likelihood,
-        log_joint, activation, reconstruction_1 to 4, seconds.
+        A row an iteration, chain after chain: chain, iteration, active, n_components, on_anywhere, sites_on,
+        log_likelihood, log_joint, activation, reconstruction_1 to 4, seconds.
     burn_in_ : list of int
         The first rows of every chain that say nothing about the result.
     convergence_ : dict
-        (R-hat, effective sample size) by quantity; None where there is none.
+        (R-hat, effective sample size) by quantity; None where there is none, as R-hat of one chain.
     n_iter_ : int
         Iterations of the chain that became the model.
     stop_reason_ : str
@@ -165,12 +172,14 @@ class BetaProcessNMF(Base):
 
     components_: Singles
     n_components_: int
-    n_components_pmf_: dict[int, float]
-    n_components_interval_: tuple[int, int]
+    n_components_pmf_: dict[int, float] | None
+    n_components_interval_: tuple[int, int] | None
+    component_recurrence_: Floats | None
     pi_: Floats
     inclusion_: Singles
     activations_: Singles
     share_: Floats
+    share_interval_: Floats | None
     usage_: Floats
     evidence_: Floats | None
     trace_: dict[str, NDArray[Any]]
@@ -197,7 +206,7 @@ class BetaProcessNMF(Base):
         preset: str = "auto",
         prior: Prior | Mapping[str, float] | None = None,
         noise: str | float = "auto",
-        n_chains: int = 1,
+        n_chains: int | None = None,
         max_iter: int | None = None,
         tol: float | None = 1e-4,
         random_state: Any = None,
@@ -237,22 +246,25 @@ class BetaProcessNMF(Base):
         DataWarning
             If X is unlikely to hold counts: frequencies, counts per million, logarithms, scaled counts; or if the search
             finds more components than X has rows or columns.
+        ConvergenceWarning
+            If the chains do not agree about the number of components, or about the model.
         """
         wishes = self._wishes()
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], True)
         _warn(counts.looks_like())
-        self._fit_counts(counts, wishes)
+        disagreement = self._fit_counts(counts, wishes)
         # Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
         if wishes["preset"] == "auto" and wishes["forced"] is None:
             _warn(counts.looks_like_after(self.n_components_))
+        _warn(disagreement, ConvergenceWarning)
         return self
 
     def _fit_counts(
-        self: Self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
-    ) -> Self:
-        """Fits; `guess` is (rate, window, hop) if the counts are a spectrogram."""
-        progress = Progress(wishes["chains"]) if self.verbose else None
+        self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
+    ) -> str | None:
+        """Fits, and says what the chains do not agree about; `guess` is (rate, window, hop) of a spectrogram."""
+        progress = Progress() if self.verbose else None
         found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
         if found is not None:
             self._keep(found, wishes["seed"])
@@ -260,7 +272,7 @@ class BetaProcessNMF(Base):
                 progress.finish(self._last_line(found))
         if error is not None:
             raise error
-        return self
+        return None if found is None else found["disagreement"]
 
     def fit_transform(self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Floats:
         """`fit`, then `transform` of the same X: what `activations_` holds is the average over W as well."""
@@ -406,8 +418,7 @@ class BetaProcessNMF(Base):
     def to_inference_data(self) -> Any:
         """The chains for ArviZ: InferenceData before its version 1, a DataTree after.
 
-        The posterior has what does not depend on the order of components: n_components (those on in 1 % of the
-        samples), activation (the expected number of counts), reconstruction (the rate at four entries) and
+        The posterior has what does not depend on the order of components: n_components, activation (the expected number of counts), reconstruction (the rate at four entries) and
         log_likelihood_total; lp in sample_stats is the log joint.
         """
         self._check_fitted()
@@ -456,8 +467,6 @@ class BetaProcessNMF(Base):
                 f'n_components is {forced}: only the search can find so many. Use preset="auto", or max_components'
             )
         chains = _whole("n_chains", self.n_chains)
-        if chains is None or not 1 <= chains <= 1000:
-            raise ValueError(f"n_chains is {self.n_chains!r}: it must be between 1 and 1000")
         if self.tol is not None and not isinstance(self.tol, (int, float, np.integer, np.floating)):
             raise TypeError(f"tol is {self.tol!r}: it must be a number or None")
         return {
@@ -511,6 +520,8 @@ class BetaProcessNMF(Base):
         self.n_components_ = found["n_components"]
         self.n_components_pmf_ = found["pmf"]
         self.n_components_interval_ = found["interval"]
+        self.component_recurrence_ = found["recurrence"]
+        self.share_interval_ = found["share_interval"]
         self.trace_ = found["trace"]
         self.burn_in_ = found["burn_in"]
         self.convergence_ = found["convergence"]
@@ -525,10 +536,13 @@ class BetaProcessNMF(Base):
         self.seed_ = seed
 
     def _last_line(self, found: dict[str, Any]) -> str:
-        least, most = self.n_components_interval_
         word = "part" if self.n_components_ == 1 else "parts"
+        interval = self.n_components_interval_
+        sure = "one chain: how sure is not known" if interval is None else f"90 %: {interval[0]} to {interval[1]}"
+        if self.n_components is not None:
+            sure = "as asked for"
         return (
-            f"{self.n_components_} {word} (90 %: {least} to {most}) after {self.n_iter_} iterations, "
+            f"{self.n_components_} {word} ({sure}) after {self.n_iter_} iterations, "
             f"{found['seconds']:.1f} s, {self.stop_reason_}"
         )
 
@@ -560,10 +574,10 @@ class BetaProcessNMF(Base):
         )
 
 
-def _warn(sentence: str | None) -> None:
+def _warn(sentence: str | None, category: type[Warning] = DataWarning) -> None:
     """Warns whoever called `fit`."""
     if sentence is not None:
-        warnings.warn(sentence, DataWarning, stacklevel=3)
+        warnings.warn(sentence, category, stacklevel=3)
 
 
 def _log_likelihood(

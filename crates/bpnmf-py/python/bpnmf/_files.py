@@ -14,7 +14,7 @@ from . import _core
 if TYPE_CHECKING:
     from ._estimator import BetaProcessNMF
 
-_FORMAT = 1
+_FORMAT = 2
 _PLAIN = (
     "n_components_",
     "burn_in_",
@@ -27,6 +27,7 @@ _PLAIN = (
     "seed_",
     "n_features_in_",
 )
+_OPTIONAL = ("evidence_", "component_recurrence_", "share_interval_")
 
 
 def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
@@ -45,7 +46,7 @@ def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
         "version": _core.__version__,
         "params": params,
         "facts": facts,
-        "pmf": sorted(model.n_components_pmf_.items()),
+        "pmf": None if model.n_components_pmf_ is None else sorted(model.n_components_pmf_.items()),
         "interval": model.n_components_interval_,
         "path": model.resolution_path_,
         "convergence": model.convergence_,
@@ -61,8 +62,9 @@ def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
         "share": model.share_,
         "usage": model.usage_,
     }
-    if model.evidence_ is not None:
-        arrays["evidence"] = model.evidence_
+    for name in _OPTIONAL:
+        if (array := getattr(model, name)) is not None:
+            arrays[name.strip("_")] = array
     arrays.update({f"trace_{name}": column for name, column in model.trace_.items()})
     text = json.dumps(about, default=_number).encode()
     target = os.fspath(path)
@@ -82,7 +84,7 @@ def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
         if "about" not in file:
             raise ValueError(f"{os.fspath(path)}: this was not written by BetaProcessNMF.save")
         about = json.loads(file["about"].tobytes())
-        if about["format"] != _FORMAT:
+        if about["format"] > _FORMAT:
             raise ValueError(f"{os.fspath(path)}: format {about['format']} is newer than this version of bpnmf")
         arrays = {name: file[name] for name in file.files if name != "about"}
     model = cls(**about["params"])
@@ -94,13 +96,17 @@ def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
     model.components_ = np.ascontiguousarray(arrays["W"].T)
     model.activations_, model.inclusion_ = arrays["H"].T, arrays["S"].T
     model.pi_, model.share_, model.usage_ = arrays["pi"], arrays["share"], arrays["usage"]
-    model.evidence_ = arrays.get("evidence")
-    model.n_components_pmf_ = {int(number): share for number, share in about["pmf"]}
-    model.n_components_interval_ = tuple(about["interval"])
+    for name in _OPTIONAL:
+        setattr(model, name, arrays.get(name.strip("_")))
+    pmf, interval = about["pmf"], about["interval"]
+    model.n_components_pmf_ = None if pmf is None else {int(number): share for number, share in pmf}
+    model.n_components_interval_ = None if interval is None else tuple(interval)
     model.resolution_path_ = [tuple(at) for at in about["path"]]
     model.convergence_ = {name: tuple(pair) for name, pair in about["convergence"].items()}
     prefix = "trace_"
     model.trace_ = {name[len(prefix) :]: column for name, column in arrays.items() if name.startswith(prefix)}
+    # Format 1 has no numbers of components but those that are on.
+    model.trace_.setdefault("n_components", model.trace_["active"])
     if about["feature_names"] is not None:
         model.feature_names_in_ = np.asarray(about["feature_names"], dtype=object)
     return model

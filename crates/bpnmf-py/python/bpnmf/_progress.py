@@ -16,9 +16,8 @@ def _in_notebook() -> bool:
 class Progress:
     """One line on stderr: updated on a terminal and in a notebook, now and then a new one elsewhere."""
 
-    def __init__(self, chains: int) -> None:
+    def __init__(self) -> None:
         self._parts: dict[int, int] = {}
-        self._chains = chains
         self._shown = 0.0
         self._width = 0
         self._line = ""
@@ -30,7 +29,7 @@ class Progress:
     def step(self, info: dict[str, Any]) -> None:
         """Shows an event, but not too often."""
         self._parts[info["chain"]] = info["n_components"]
-        parts = " ".join(str(self._parts.get(chain, "-")) for chain in range(min(self._chains, 8)))
+        parts = " ".join(str(self._parts[chain]) for chain in sorted(self._parts)[:8])
         word = "part" if parts == "1" else "parts"
         if info["stage"] == "search":
             what = f"searching: {parts} {word} ({info['step']})"

@@ -161,8 +161,10 @@ def activations(
 
 
 def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
-    """How probable each number of components is; the 90 % interval is dark."""
+    """How frequent each number of components is over all chains; the 90 % interval is dark."""
     _fitted(model)
+    if model.n_components_pmf_ is None or model.n_components_interval_ is None:
+        raise ValueError("there is nothing to draw: only several chains that find the number tell how sure it is")
     axis = _grid(1, 1, (4.0, 2.6), None)[0] if ax is None else ax
     numbers = sorted(model.n_components_pmf_)
     least, most = model.n_components_interval_
@@ -183,7 +185,7 @@ def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
     _fitted(model)
     columns = model.trace_
     axes = _grid(2, 1, (7.0, 1.8), figure)
-    for axis, name, label in zip(axes, ("log_joint", "active"), ("log joint", "components"), strict=True):
+    for axis, name, label in zip(axes, ("log_joint", "n_components"), ("log joint", "components"), strict=True):
         for chain, burn_in in zip(np.unique(columns["chain"]), model.burn_in_, strict=True):
             rows = columns["chain"] == chain
             x, y = columns["iteration"][rows], np.asarray(columns[name][rows], dtype=float)
@@ -191,7 +193,8 @@ def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
             axis.plot(x[burn_in:], y[burn_in:], linewidth=1.2)
         axis.set_ylabel(label)
         _plain(axis)
-    axes[1].set_ylim(columns["active"].min() - 1.2, columns["active"].max() + 1.2)
+    numbers = columns["n_components"]
+    axes[1].set_ylim(numbers.min() - 1.2, numbers.max() + 1.2)
     _whole_numbers(axes[1].yaxis)
     axes[1].set_xlabel("iteration")
     return _done(axes)

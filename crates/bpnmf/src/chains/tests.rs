@@ -29,10 +29,11 @@ fn at_most_a_twentieth_is_beyond_each_end_of_the_interval() {
         (&[(1, 1), (2, 1)], (1, 2)),
         (&[(1, 3), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2), (7, 2), (8, 85)], (3, 8)),
     ] {
-        assert_eq!(interval(&counted(frequencies)), expected, "{frequencies:?}");
+        let counted = counted(frequencies);
+        assert_eq!(interval(&counted, mode(&counted)), expected, "{frequencies:?}");
     }
     let spread: Vec<(usize, u64)> = (0..60).map(|number| (number, if number == 1 { 3 } else { 2 })).collect();
-    assert_eq!(interval(&counted(&spread)), (1, 56), "stretched to hold the mode");
+    assert_eq!(interval(&counted(&spread), 1), (1, 56), "stretched to hold the number that is reported");
 }
 
 fn counts() -> Counts {
@@ -126,61 +127,167 @@ fn made_up(level: f64, burn_in: usize, active: &[usize]) -> Fit {
     fit
 }
 
+/// The same with a model of so many components, each of one feature and in one column of its own.
 fn with_parts(mut fit: Fit, parts: usize) -> Fit {
-    fit.posterior.pi = vec![0.5; parts];
+    let posterior = &mut fit.posterior;
+    let (features, columns) = (posterior.features, posterior.observations);
+    let one = |at: bool| f32::from(u8::from(at));
+    posterior.dictionary = (0..features).flat_map(|f| (0..parts).map(move |k| one(f == k))).collect();
+    posterior.activations = (0..parts).flat_map(|k| (0..columns).map(move |t| one(t == k))).collect();
+    posterior.pi = vec![0.5; parts];
+    posterior.share = vec![1.0 / parts as f64; parts];
     fit
 }
 
 #[test]
 fn only_rows_after_the_burn_in_count_and_all_of_them_the_same() {
-    let first = made_up(0.0, 2, &[90, 90, 3, 3, 3, 4]);
-    let second = made_up(0.0, 1, &[90, 3, 4, 4, 5]);
+    let first = with_parts(made_up(0.0, 2, &[90, 90, 3, 3, 3, 4]), 3);
+    let second = with_parts(made_up(0.0, 1, &[90, 3, 4, 4, 5]), 4);
     let chains = Chains::new(vec![first, second]).unwrap();
-    assert_eq!(chains.pmf, [(3, 0.5), (4, 0.375), (5, 0.125)]);
-    assert_eq!((chains.n_components, chains.interval), (3, (3, 5)));
+    assert_eq!(chains.pmf, Some(vec![(3, 0.5), (4, 0.375), (5, 0.125)]));
+    assert_eq!((chains.n_components, chains.interval), (3, Some((3, 5))));
     assert!(chains.near_truncation(5) && !chains.near_truncation(6));
 }
 
 #[test]
-fn the_best_chain_of_the_right_size_stands_for_all() {
+fn rows_say_how_far_the_number_that_counts_has_moved() {
+    // Two of the components that are on are surplus, or come and go.
+    let fit = with_parts(made_up(0.0, 2, &[90, 0, 7, 8, 7, 6, 7]), 5);
+    assert_eq!(fit.numbers(), [88, 1, 5, 6, 5, 4, 5]);
+    assert_eq!(with_parts(made_up(0.0, 3, &[4, 4, 4]), 2).numbers(), [6, 6, 6], "no row counts: as they are");
+}
+
+#[test]
+fn the_best_chain_of_the_right_size_stands_for_all_and_its_number_is_reported() {
     let chain = |level: f64, number: usize| with_parts(made_up(level, 0, &[number; 64]), number);
-    let of = |fits: &[Fit]| Chains::new(fits.to_vec()).unwrap().representative;
-    let (low, high, other) = (chain(-9.0, 3), chain(-5.0, 3), chain(-1.0, 4));
-    assert_eq!(of(&[low.clone(), high.clone(), other.clone()]), 1);
-    assert_eq!(of(&[low.clone(), low.clone(), other.clone()]), 0, "of equals the first");
-    // No posterior has three parts: the number in the states decides.
-    let off = |fit: Fit| with_parts(fit, 7);
-    assert_eq!(of(&[off(low.clone()), off(other.clone()), off(high.clone())]), 2);
-    // Nobody has the number that is most frequent of all: the best one.
-    let torn = |level: f64, most: usize| {
-        let active: Vec<usize> = (0..64).map(|i| if i < 30 { 3 } else { most }).collect();
-        with_parts(made_up(level, 0, &active), most)
+    let of = |fits: &[Fit]| {
+        let chains = Chains::new(fits.to_vec()).unwrap();
+        assert_eq!(chains.n_components, chains.fit().posterior.components());
+        let (first, last) = chains.interval.unwrap();
+        assert!((first..=last).contains(&chains.n_components));
+        (chains.representative, chains.n_components)
     };
-    assert_eq!(of(&[torn(-3.0, 5), torn(-2.0, 6), torn(-4.0, 8)]), 1);
+    let (low, high, other) = (chain(-9.0, 3), chain(-5.0, 3), chain(-1.0, 4));
+    assert_eq!(of(&[low.clone(), high.clone(), other.clone()]), (1, 3));
+    assert_eq!(of(&[low.clone(), low.clone(), other.clone()]), (0, 3), "of equals the first");
+    // What is on in the rows does not decide, but what counts in the model.
+    let surplus = |fit: Fit| with_parts(fit, 7);
+    assert_eq!(of(&[surplus(low), surplus(other), chain(0.0, 3)]), (1, 7));
+    // Nobody has the number that is most frequent of all rows: the nearest, and of equally near ones the best.
+    let torn = |level: f64, parts: usize, often: usize| {
+        let active: Vec<usize> = (0..65).map(|i| if i < 32 { often } else { parts }).collect();
+        with_parts(made_up(level, 0, &active), parts)
+    };
+    assert_eq!(of(&[torn(-3.0, 6, 4), torn(-2.0, 2, 4), torn(-4.0, 3, 4)]), (2, 3));
+    assert_eq!(of(&[torn(-3.0, 5, 4), torn(-2.0, 3, 4), torn(-4.0, 6, 4)]), (1, 3));
 }
 
 #[test]
 fn chains_that_agree_have_r_hat_near_one_and_chains_apart_do_not() {
+    let made_up = |level: f64, burn_in: usize| with_parts(made_up(level, burn_in, &[3; 64]), 3);
     let names = |chains: &Chains| -> Vec<&str> { chains.convergence.iter().map(|c| c.name).collect() };
-    let agreeing = Chains::new(vec![made_up(0.0, 0, &[3; 64]); 2]).unwrap();
+    let agreeing = Chains::new(vec![made_up(0.0, 0); 2]).unwrap();
     assert_eq!(names(&agreeing)[..4], ["log_joint", "components", "activation", "reconstruction_1"]);
     assert_eq!(agreeing.convergence.len(), 3 + PROBES);
-    assert!(agreeing.largest_r_hat().is_some_and(|r_hat| r_hat < 1.01));
-    assert_eq!((agreeing.convergence[1].r_hat, agreeing.convergence[1].ess), (Some(1.0), None));
-    let apart = Chains::new(vec![made_up(0.0, 0, &[3; 64]), made_up(9.0, 10, &[3; 64])]).unwrap();
+    assert!(agreeing.convergence.iter().all(|quantity| quantity.r_hat.is_some_and(|r_hat| r_hat < 1.01)));
+    assert_eq!((agreeing.r_hat(), agreeing.convergence[1].ess), (Some(1.0), None));
+    assert_eq!(agreeing.disagreement(), None);
+    let apart = Chains::new(vec![made_up(0.0, 0), made_up(9.0, 10)]).unwrap();
     assert!(apart.convergence[0].r_hat.is_some_and(|r_hat| r_hat > 1.5));
     assert!(apart.convergence[2].r_hat.is_some_and(|r_hat| r_hat < 1.1));
-    let short = Chains::new(vec![made_up(0.0, 62, &[3; 64])]).unwrap();
-    assert_eq!(short.largest_r_hat(), None);
+    assert_eq!(apart.disagreement().map(|found| found.name), Some("log_joint"));
+}
+
+#[test]
+fn one_chain_says_neither_how_sure_its_number_is_nor_whether_it_has_converged() {
+    let alone = Chains::new(vec![with_parts(made_up(0.0, 0, &[3; 64]), 3)]).unwrap();
+    assert_eq!((alone.n_components, alone.interval, &alone.pmf), (3, None, &None));
+    assert_eq!((alone.r_hat(), alone.disagreement(), &alone.recurrence), (None, None, &None));
+    assert!(alone.convergence.iter().all(|quantity| quantity.r_hat.is_none()));
+    assert!(alone.convergence[0].ess.is_some() && alone.doubtful().is_empty());
+}
+
+#[test]
+fn chains_of_different_numbers_disagree_and_components_that_only_one_has_are_doubtful() {
+    let chain = |number: usize| with_parts(made_up(0.0, 0, &[number; 64]), number);
+    let chains = Chains::new(vec![chain(2), chain(3), chain(3), chain(5)]).unwrap();
+    assert_eq!((chains.n_components, chains.interval), (3, Some((2, 5))));
+    let found = chains.recurrence.as_ref().unwrap();
+    assert_eq!(found.iter().map(|part| part.found_by).collect::<Vec<_>>(), [4, 4, 3]);
+    assert!(chains.doubtful().is_empty());
+    let told = chains.disagreement().unwrap();
+    assert_eq!((told.name, told.r_hat), ("components", f64::INFINITY));
+    assert_eq!(
+        told.to_string(),
+        "the chains do not agree about the number of components (R-hat is infinite, every chain keeps to a number of its \
+         own): trust the interval rather than the number"
+    );
+    let chains = Chains::new(vec![chain(2), chain(2), chain(4), chain(4), chain(4)]).unwrap();
+    assert_eq!((chains.n_components, chains.doubtful()), (4, vec![]));
+    let chains = Chains::new(vec![chain(2), chain(2), chain(4), chain(4), chain(4), chain(2)]).unwrap();
+    assert_eq!(
+        (chains.n_components, chains.doubtful()),
+        (2, vec![]),
+        "of equally frequent numbers the smaller"
+    );
+    let chains = Chains::new(vec![chain(2), chain(4)]).unwrap();
+    assert_eq!((chains.n_components, chains.doubtful()), (2, vec![]));
+    let chains = Chains::new(vec![chain(4), chain(4), chain(3), chain(2)]).unwrap();
+    assert_eq!((chains.n_components, chains.doubtful()), (4, vec![3]), "two of four have it");
+}
+
+/// A search goes before, so that rows are few.
+fn after_search(mut fit: Fit) -> Fit {
+    let counts = counts();
+    let prior = Prior { components: 20, ..Prior::default() }.check().unwrap();
+    let search = Some(crate::search::Search::default());
+    let options = RunOptions { iterations: 8, search, ..RunOptions::default() };
+    let gibbs = Gibbs { burn_in: 2, ..Gibbs::default() };
+    let searched =
+        run(&gibbs, &counts, &prior, &options, &Workers::serial(), &mut |_: &TraceRow| true).unwrap();
+    fit.discovery = searched.discovery;
+    fit
+}
+
+#[test]
+fn what_is_apart_in_short_chains_is_warned_of_only_if_the_models_differ() {
+    let chain = |level: f64, rows: usize, parts: usize| {
+        after_search(with_parts(made_up(level, 0, &vec![3; rows]), parts))
+    };
+    let name = |fits: Vec<Fit>| Chains::new(fits).unwrap().disagreement().map(|found| found.name);
+    assert_eq!(name(vec![chain(0.0, 64, 3), chain(9.0, 64, 3)]), None, "the same components");
+    assert_eq!(name(vec![chain(0.0, 100, 3), chain(9.0, 100, 3)]), Some("log_joint"), "many rows");
+    let mut other = chain(9.0, 64, 3);
+    other.posterior.dictionary.reverse();
+    assert_eq!(name(vec![chain(0.0, 64, 3), other]), Some("log_joint"), "other components");
+    // The number rises by one, once early and once late.
+    let rising = |rows: usize, from: usize, parts: usize| {
+        let active: Vec<usize> = (0..rows).map(|i| 3 + usize::from(i >= from)).collect();
+        after_search(with_parts(made_up(0.0, 0, &active), parts))
+    };
+    assert_eq!(name(vec![rising(64, 34, 3), rising(64, 62, 3)]), None, "the same number");
+    assert_eq!(name(vec![rising(64, 34, 3), rising(64, 62, 4)]), Some("components"), "other numbers");
+    assert_eq!(name(vec![rising(128, 66, 3), rising(128, 120, 3)]), Some("components"), "many rows");
+}
+
+#[test]
+fn the_last_number_of_the_path_is_that_of_the_model() {
+    let fit = after_search(with_parts(made_up(0.0, 0, &[3; 64]), 7));
+    let path = fit.resolution_path();
+    assert_eq!((path.len(), path.last().unwrap().components), (fit.discovery.unwrap().path.len(), 7));
+    assert!(made_up(0.0, 0, &[3; 64]).resolution_path().is_empty(), "no search");
 }
 
 #[test]
 fn a_chain_that_was_hardly_begun_does_not_speak() {
     let mut begun = with_parts(made_up(50.0, 0, &[3; 8]), 3);
     begun.stop_reason = StopReason::Interrupted;
-    let chains = Chains::new(vec![made_up(0.0, 0, &[3; 64]), begun.clone()]).unwrap();
-    assert_eq!((chains.fits.len(), chains.representative), (2, 0));
+    let whole = with_parts(made_up(0.0, 0, &[3; 64]), 3);
+    let chains = Chains::new(vec![begun.clone(), whole.clone(), whole.clone()]).unwrap();
+    assert_eq!((chains.fits.len(), chains.representative), (3, 1));
     assert!(chains.convergence[0].r_hat.is_some_and(|r_hat| r_hat < 1.1));
+    assert_eq!(chains.recurrence.as_ref().unwrap()[0].chains, 2);
+    assert_eq!(Chains::new(vec![begun.clone(), whole]).unwrap().interval, None, "one that is whole");
     let alone = Chains::new(vec![begun]).unwrap();
     assert_eq!((alone.n_components, alone.representative), (3, 0));
 }
@@ -189,9 +296,10 @@ fn a_chain_that_was_hardly_begun_does_not_speak() {
 fn without_a_count_there_are_no_components() {
     let zeros = Counts::from_dense(3, 4, vec![0.0; 12]).unwrap();
     for engine in engines() {
-        let chains = Chains::new(vec![start(&*engine, &zeros, 1, &Workers::serial()).unwrap()]).unwrap();
-        assert_eq!((chains.n_components, chains.interval), (0, (0, 0)));
-        assert_eq!(chains.pmf, [(0, 1.0)]);
+        let chain = |seed: u64| start(&*engine, &zeros, seed, &Workers::serial()).unwrap();
+        let chains = Chains::new(vec![chain(1), chain(2)]).unwrap();
+        assert_eq!((chains.n_components, chains.interval), (0, Some((0, 0))));
+        assert_eq!(chains.pmf, Some(vec![(0, 1.0)]));
         assert_eq!(chains.fit().trace[0].reconstruction, [0.0; PROBES]);
     }
 }
