@@ -124,7 +124,10 @@ fn one_chain_does_not_say_how_sure_it_is() {
 
 #[test]
 fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() {
-    let counts = Counts::from_dense(2, 4, vec![9.0, 0.0, 7.0, 0.0, 0.0, 8.0, 0.0, 6.0]).unwrap();
+    // Two components that take turns: every chain finds them.
+    let count = |f: usize, t: usize| if (f < 3) == (t % 2 == 0) { (20 + 5 * f + t) as f64 } else { 0.0 };
+    let entries = (0..6).flat_map(|f| (0..12).map(move |t| count(f, t))).collect();
+    let counts = Counts::from_dense(6, 12, entries).unwrap();
     let plan = bpnmf::Plan { iterations: Some(6), ..Default::default() };
     let bpnmf::Settings { engine, prior, options } = plan.settings_for(&counts).unwrap();
     let workers = bpnmf::Workers::new(1).unwrap();
