@@ -1,6 +1,7 @@
 //! Experiments and measurements, one command each: `cargo run --release -p experiments -- NAME`.
 
 mod audio;
+mod calibration;
 mod clip;
 mod document;
 mod files;
@@ -19,6 +20,7 @@ const HELP: &str = "\
 usage: cargo run --release -p experiments -- NAME
 
   audio     decode, resample or stft: writes what tests/audio_peers.py compares; filter times the filter
+  calibration  how often the interval of the number of components holds the truth; calibration --help says more
   clip      two short clips: their notes, and two stems; clip --help says more
   quintet   five instruments taken apart, beside the paper and KL-NMF; quintet --help says more
   rank      how many components are found where the number is known; rank --help says more
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("audio") => audio::command(&arguments[1..]),
+        Some("calibration") => calibration::command(&arguments[1..]),
         Some("clip") => clip::command(&arguments[1..]),
         Some("quintet") => quintet::command(&arguments[1..]),
         Some("rank") => rank::command(&arguments[1..]),

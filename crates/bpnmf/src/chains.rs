@@ -91,7 +91,9 @@ pub struct Chains {
     /// The number of components of the model: of [`Self::fit`].
     pub n_components: usize,
     /// The numbers of components, first and last, between which 90 % of the rows are: at most 5 % are below and at most
-    /// 5 % above; stretched to hold [`Self::n_components`]. `None` for one chain, and if the number was given.
+    /// 5 % above; stretched to hold [`Self::n_components`] and, where counts are few, what singular values allow
+    /// ([`crate::Discovery::range`]), on which all chains would agree all too easily. `None` for one chain, and if the number
+    /// was given.
     pub interval: Option<(usize, usize)>,
     /// How frequent each number of components is ([`Fit::numbers`]), numbers increasing; frequencies add up to 1. `None`
     /// for one chain, and if the number was given.
@@ -140,7 +142,11 @@ impl Chains {
         });
         Ok(Self {
             n_components,
-            interval: found.then(|| interval(&frequencies, n_components)),
+            interval: found.then(|| {
+                let ranges = used.iter().filter_map(|fit| fit.discovery.as_ref()?.range);
+                let ends = ranges.fold((n_components, n_components), |x, y| (x.0.min(y.0), x.1.max(y.1)));
+                interval(&frequencies, ends)
+            }),
             pmf: found.then(|| shares(&frequencies)),
             convergence: convergence(&used, &numbers),
             representative: (0..fits.len()).filter(|&chain| whole(&fits[chain])).nth(shown).unwrap_or(0),
@@ -288,11 +294,11 @@ fn mode(frequencies: &BTreeMap<usize, u64>) -> usize {
     frequencies.iter().rev().max_by_key(|&(_, &count)| count).map_or(0, |(&number, _)| number)
 }
 
-/// The largest first and the smallest last number with at most 5 % beyond each, stretched to hold `reported`.
-fn interval(frequencies: &BTreeMap<usize, u64>, reported: usize) -> (usize, usize) {
+/// The largest first and the smallest last number with at most 5 % beyond each, stretched to hold both `ends`.
+fn interval(frequencies: &BTreeMap<usize, u64>, ends: (usize, usize)) -> (usize, usize) {
     let total = frequencies.values().sum();
     let (first, last) = (end(frequencies.iter(), total), end(frequencies.iter().rev(), total));
-    (first.min(reported), last.max(reported))
+    (first.min(ends.0), last.max(ends.1))
 }
 
 /// The first number, coming from a tail, at which more than 5 % of `total` are counted.

@@ -172,7 +172,7 @@ impl Checkpoint {
 // Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
 
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
-    let Discovery { coarsening, dispersion, noise, prior, path, forced, rank, seconds } = discovery;
+    let Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds } = discovery;
     let Dispersion { small, all } = dispersion;
     out.f64(*coarsening)?;
     out.option(*small)?;
@@ -187,6 +187,10 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
     out.some(forced.is_some())?;
     out.length(forced.unwrap_or(0))?;
     out.length(*rank)?;
+    let (low, high) = range.unwrap_or((0, 0));
+    out.some(range.is_some())?;
+    out.length(low)?;
+    out.length(high)?;
     out.f64(*seconds)
 }
 
@@ -202,12 +206,14 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
         path.push(Resolution { coarsening: from.f64()?, components: from.length()? });
     }
     let (forced, wanted, rank) = (from.some()?, from.length()?, from.length()?);
+    let (ranged, low, high) = (from.some()?, from.length()?, from.length()?);
+    let range = ranged.then_some((low, high));
     let seconds = from.f64()?;
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
     let forced = forced.then_some(wanted);
-    Ok(Discovery { coarsening, dispersion, noise, prior, path, forced, rank, seconds })
+    Ok(Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds })
 }
 
 fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {

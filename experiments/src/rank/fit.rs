@@ -1,11 +1,14 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Plan, Preset, Settings, TraceRow, Workers};
+use bpnmf::{Chains, Counts, Plan, Preset, RunOptions, Settings, TraceRow, Workers, run_chains};
+use std::time::Instant;
 
 /// What a fit found.
 pub(crate) struct Found {
     /// K.
     pub(crate) components: usize,
+    /// The 90 % interval of K; `None` for one chain.
+    pub(crate) interval: Option<(usize, usize)>,
     /// W, F x K by rows.
     pub(crate) dictionary: Vec<f32>,
     /// See [`bpnmf::Noise`]; `None` for Poisson.
@@ -15,22 +18,32 @@ pub(crate) struct Found {
 
 /// The default fit: what `bpnmf fit` does. `truncation` is the most components there may be; `None` leaves it to the algorithm.
 pub(crate) fn auto(counts: &Counts, truncation: Option<usize>, seed: u64, workers: &Workers) -> Found {
-    found(Plan { components: truncation, seed, ..Plan::default() }, counts, workers)
+    found(&Plan { components: truncation, seed, ..Plan::default() }, counts, workers)
 }
 
 /// Algorithm 1 of the paper as printed, with its prior and 500 components to begin with.
 pub(crate) fn literal(counts: &Counts, seed: u64, workers: &Workers) -> Found {
     let plan = Plan { preset: Preset::Paper, iterations: Some(100), stop: None, seed, ..Plan::default() };
-    found(plan, counts, workers)
+    found(&plan, counts, workers)
 }
 
-/// Any fit; the plan must be one that can run.
-pub(crate) fn found(plan: Plan, counts: &Counts, workers: &Workers) -> Found {
+/// Any fit, with as many chains as the plan has; the plan must be one that can run.
+pub(crate) fn found(plan: &Plan, counts: &Counts, workers: &Workers) -> Found {
+    let start = Instant::now();
     let Settings { engine, prior, options } =
         plan.settings_for(counts).expect("the plans of experiments are sound");
-    let fit = bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
-        .expect("what suits the plan can run");
-    let components = fit.posterior.components();
-    let alpha = fit.discovery.and_then(|discovery| discovery.noise.alpha());
-    Found { components, dictionary: fit.posterior.dictionary, alpha, seconds: fit.seconds }
+    let number = plan.chains().expect("the plans of experiments are sound");
+    let fits = run_chains(number, plan.seed, workers, |_, seed, workers| {
+        let options = RunOptions { seed, ..options.clone() };
+        bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
+    });
+    let chains = Chains::new(fits.expect("what suits the plan can run")).expect("there is a chain");
+    let fit = chains.fit();
+    Found {
+        components: chains.n_components,
+        interval: chains.interval,
+        dictionary: fit.posterior.dictionary.clone(),
+        alpha: fit.discovery.as_ref().and_then(|discovery| discovery.noise.alpha()),
+        seconds: start.elapsed().as_secs_f64(),
+    }
 }

@@ -75,7 +75,7 @@ impl Factors {
     }
 }
 
-pub(super) fn low_rank(mean: f64, seed: u64) -> Result<Data, Trouble> {
+pub(crate) fn low_rank(mean: f64, seed: u64) -> Result<Data, Trouble> {
     let mut stream = bpnmf::bench::stream(seed);
     let factors = Factors::gamma(SIZE, 10, (0.5, 0.5), &mut stream);
     factors.data(format!("low rank, mean {mean}, seed {seed}"), mean, &mut stream)

@@ -144,7 +144,7 @@ fn study(options: &Options) -> Result<(), String> {
 
 fn fitted(set: Set, catalogue: &Catalogue, seed: u64, noise: Option<Noise>, workers: &Workers) -> Outcome {
     let Catalogue { counts, signatures } = catalogue;
-    let found = fit::found(Plan { seed, noise, ..Plan::default() }, counts, workers);
+    let found = fit::found(&Plan { seed, noise, ..Plan::default() }, counts, workers);
     let score = || score::score(signatures, &found.dictionary, found.components);
     Outcome {
         set,

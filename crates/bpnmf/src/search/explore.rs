@@ -197,13 +197,13 @@ impl Run<'_> {
     }
 
     /// As many components as singular values show, if these are more than the evidence wants: where counts are few it wants
-    /// fewer than there are. How many that is, 0 if singular values say nothing.
-    pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> usize {
+    /// fewer than there are. How many that is, 0 if singular values say nothing, and the range of [`Rank`].
+    pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> (usize, Option<(usize, usize)>) {
         if self.stopped {
-            return 0;
+            return (0, None);
         }
         let (key, workers) = (self.key.derived(400), self.workers);
-        let Rank { components, poisson } = rank::rank(view, model.alpha);
+        let Rank { components, poisson, range } = rank::rank(view, model.alpha);
         let components = components.min(model.prior.components());
         let parameters = components * (view.features + view.columns.len());
         let few = model.alpha.is_infinite() && view.total < FEW_COUNTS * parameters as f64;
@@ -213,7 +213,7 @@ impl Run<'_> {
         let near = components <= here + (MOST_MORE * here as f64).ceil() as usize;
         let scattered = model.alpha.is_finite() && dense && near;
         if !few && !poisson && !scattered {
-            return 0;
+            return (0, None);
         }
         if dense && components > here {
             if !scattered {
@@ -227,7 +227,7 @@ impl Run<'_> {
             self.say("rank", active(model));
         }
         // Rare components are among those that singular values show, and do not count.
-        components.min(active(model))
+        (components.min(active(model)), range.filter(|_| dense))
     }
 
     /// The start, as large as it has to be, and what goes of it at once.

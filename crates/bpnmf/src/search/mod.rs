@@ -96,6 +96,9 @@ pub struct Discovery {
     /// The components that singular values show beyond the noise of counts: there are at least so many. 0 if they say
     /// nothing, because entries are missing, the matrix is too large, or the noise is not that of counts.
     pub rank: usize,
+    /// Where counts are so few that components can be hidden below the noise: the numbers between which singular values
+    /// allow the number of components to be, with a probability of about 90 %.
+    pub range: Option<(usize, usize)>,
     /// Seconds the search took.
     pub seconds: f64,
 }
@@ -236,7 +239,7 @@ impl Search {
             return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });
         }
         let dispersion = resolution::dispersion(&model, &view, workers);
-        let rank = if self.guess.is_none() { run.raise(&mut model, &view) } else { 0 };
+        let (rank, range) = if self.guess.is_none() { run.raise(&mut model, &view) } else { (0, None) };
         let mut path = vec![Resolution { coarsening: power, components: active(&model) }];
         if !run.stopped {
             self.coarser(&mut run, counts, &model, power, &mut path);
@@ -257,7 +260,7 @@ impl Search {
         let (prior, forced) = (model.prior, self.components);
         let noise = noise_of(model.alpha);
         let discovery =
-            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, seconds };
+            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, range, seconds };
         Ok(Found { discovery, counts: coarse, model })
     }
 

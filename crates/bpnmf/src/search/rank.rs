@@ -48,6 +48,17 @@ const HIDDEN_MORE_ERRORS: f64 = 1.5;
 const HIDDEN_FROM: f64 = 1.5;
 const HIDDEN_STRENGTH: f64 = 0.9;
 
+/// The same at both ends of the range that is told beside the number: so many standard errors, and shares of the threshold. The
+/// upper end takes fewer errors for each threshold by which the weakest component that is seen exceeds `HIDDEN_FROM`.
+const RANGE_ERRORS: (f64, f64) = (1.5, 1.0);
+const RANGE_FEWER_ERRORS: f64 = 0.6;
+const RANGE_STRENGTH: (f64, f64) = (1.1, 0.7);
+
+/// Where the weakest component that is seen is below this many thresholds, one more may be below the edge. Where only one is
+/// seen at all, more are likely if the hidden energy is so many standard errors.
+const ONE_MORE: f64 = 2.0;
+const HIDDEN_BESIDE_ONE: f64 = 2.5;
+
 /// Data scatter more than Poisson counts if their bulk is wider by this over the smaller side.
 const SCATTERED: f64 = 7.0;
 
@@ -103,6 +114,9 @@ struct Spectrum {
     /// Components above the edge, and eigenvalues there.
     components: usize,
     seen: Vec<f64>,
+    /// Eigenvalues that are beyond the edge for sure, and those that are beyond it at all.
+    clear: usize,
+    possible: usize,
     /// The bulk over what it is for noise, less 1.
     excess: f64,
     /// All eigenvalues added up, and what of it is noise.
@@ -131,18 +145,16 @@ impl Edge {
     }
 }
 
-/// The eigenvalues above the noise: each is compared with the edge of what the larger ones leave.
-fn seen(reduced: &Reduced, sides: (f64, f64), scales: f64) -> Vec<f64> {
+/// The eigenvalues above the noise: each is compared with the edge of what the larger ones leave, `scales` of the signal of
+/// the one before, in thresholds, beyond it.
+fn seen(reduced: &Reduced, sides: (f64, f64), scales: impl Fn(f64) -> f64) -> Vec<f64> {
     let mut seen = vec![reduced.eigenvalue(0)];
     while 2 * seen.len() < reduced.len() {
         let (k, next) = (seen.len(), reduced.eigenvalue(seen.len()));
         let edge = Edge::beside(k, sides);
         let before = signal(seen[k - 1], sides, k) / threshold(sides);
-        let cut = if k == 1 {
-            edge.beyond(MOST_SCALES).max(SECOND * edge.at)
-        } else {
-            edge.beyond((scales + (before - NEAR).max(0.0)).min(MOST_SCALES))
-        };
+        let cut =
+            if k == 1 { edge.beyond(MOST_SCALES).max(SECOND * edge.at) } else { edge.beyond(scales(before)) };
         if next < cut {
             break;
         }
@@ -204,7 +216,10 @@ impl Spectrum {
         }
         let reduced = Reduced::new(gram, n);
         let scales = if scatter == 0.0 { EDGE_SCALES } else { SCATTERED_EDGE_SCALES };
-        let seen = seen(&reduced, (small, large), scales);
+        let sides = (small, large);
+        let clear = seen(&reduced, sides, |_| MOST_SCALES).len();
+        let possible = seen(&reduced, sides, |_| 0.0).len();
+        let seen = seen(&reduced, sides, |before| (scales + (before - NEAR).max(0.0)).min(MOST_SCALES));
         let stray = |value: f64| {
             let own = reduced.eigenvector(value);
             let mut most = 0.0f64;
@@ -225,7 +240,44 @@ impl Spectrum {
         let ascending = |i: usize| reduced.eigenvalue(n - 1 - i.min(others - 1));
         let quantile = ascending(below) + between * (ascending(below + 1) - ascending(below));
         let excess = quantile / bulk_quantile(small - m as f64, large - m as f64) - 1.0;
-        Self { components, seen, excess, energy, noise }
+        Self { components, seen, clear, possible, excess, energy, noise }
+    }
+
+    /// What is hidden below the edge.
+    fn hidden(&self, entries: &Entries) -> Hidden {
+        let sides = (entries.small as f64, entries.large as f64);
+        let signals = || self.seen.iter().map(|value| signal(*value, sides, self.seen.len()));
+        let threshold = threshold(sides);
+        Hidden {
+            energy: (self.energy - self.noise - signals().sum::<f64>()) / threshold,
+            error: core::f64::consts::SQRT_2,
+            weakest: signals().next_back().unwrap_or(0.0) / threshold,
+            few: entries.total < HIDDEN_COUNTS * self.components as f64 * (sides.0 + sides.1),
+        }
+    }
+}
+
+/// What is known of components below the edge; energies are in thresholds.
+#[derive(Debug, Clone, Copy)]
+struct Hidden {
+    /// What is left of the sum of all eigenvalues, and its standard error.
+    energy: f64,
+    error: f64,
+    /// The signal of the weakest component that is seen.
+    weakest: f64,
+    /// Whether there are so few counts that components can be hidden.
+    few: bool,
+}
+
+impl Hidden {
+    /// The number of components of this share of the threshold that the energy, with so many errors added, stands for.
+    fn components(self, errors: f64, strength: f64) -> usize {
+        ((self.energy + errors * self.error) / strength + 0.5).floor().max(0.0) as usize
+    }
+
+    /// Thresholds by which the weakest component seen is beyond those that have company below the edge.
+    fn beyond(self) -> f64 {
+        (self.weakest - HIDDEN_FROM).max(0.0)
     }
 }
 
@@ -271,12 +323,14 @@ pub(super) struct Rank {
     pub(super) components: usize,
     /// Whether what is left looks like the noise of Poisson counts.
     pub(super) poisson: bool,
+    /// Where counts are so few that components can be hidden below the noise: the numbers between which theirs lies.
+    pub(super) range: Option<(usize, usize)>,
 }
 
 /// The number of components that can be told from noise by singular values, for counts that scatter with `alpha`, which is
 /// infinite for Poisson counts.
 pub(super) fn rank(view: &View, alpha: f64) -> Rank {
-    const UNKNOWN: Rank = Rank { components: 1, poisson: false };
+    const UNKNOWN: Rank = Rank { components: 1, poisson: false, range: None };
     if view.partial {
         return UNKNOWN;
     }
@@ -285,31 +339,44 @@ pub(super) fn rank(view: &View, alpha: f64) -> Rank {
         return UNKNOWN;
     }
     if alpha.is_finite() {
-        return Rank { components: Spectrum::new(&entries, 1.0 / alpha).components, poisson: false };
+        let components = Spectrum::new(&entries, 1.0 / alpha).components;
+        return Rank { components, ..UNKNOWN };
     }
     let spectrum = Spectrum::new(&entries, 0.0);
     let limit = SCATTERED / entries.small as f64;
     if spectrum.excess > limit {
-        return Rank { components: scattered(&entries).0.components, poisson: false };
+        return Rank { components: scattered(&entries).0.components, ..UNKNOWN };
     }
-    Rank { components: with_hidden(&entries, &spectrum), poisson: spectrum.excess > -limit }
+    let hidden = spectrum.hidden(&entries);
+    let components = with_hidden(&spectrum, hidden);
+    let range = hidden.few.then(|| range(components, &spectrum, hidden));
+    Rank { components, poisson: spectrum.excess > -limit, range }
 }
 
 /// The components above the edge, and those whose energy is hidden below it.
-fn with_hidden(entries: &Entries, spectrum: &Spectrum) -> usize {
-    let sides = (entries.small as f64, entries.large as f64);
-    let (known, all) = (spectrum.components, spectrum.seen.len());
-    let signals = || spectrum.seen.iter().map(|value| signal(*value, sides, all));
-    let few = entries.total < HIDDEN_COUNTS * known as f64 * (sides.0 + sides.1);
-    if known < 2 || !few {
+fn with_hidden(spectrum: &Spectrum, hidden: Hidden) -> usize {
+    let known = spectrum.components;
+    if known < 2 || !hidden.few {
         return known;
     }
-    let weakest = signals().next_back().unwrap_or(0.0) / threshold(sides);
-    let errors = HIDDEN_ERRORS + HIDDEN_MORE_ERRORS * (weakest - HIDDEN_FROM).max(0.0);
-    let hidden = spectrum.energy - spectrum.noise - signals().sum::<f64>();
-    let error = (2.0 * sides.0 * sides.1).sqrt();
-    let hidden = (hidden - errors * error) / (HIDDEN_STRENGTH * threshold(sides));
-    known + ((hidden + 0.5).floor().max(0.0) as usize).min(known + 2)
+    let errors = HIDDEN_ERRORS + HIDDEN_MORE_ERRORS * hidden.beyond();
+    known + hidden.components(-errors, HIDDEN_STRENGTH).min(known + 2)
+}
+
+/// The numbers between which the number of components lies nine times in ten, `components` among them.
+fn range(components: usize, spectrum: &Spectrum, hidden: Hidden) -> (usize, usize) {
+    let (seen, known) = (spectrum.seen.len(), spectrum.components);
+    let (mut low, mut high) = (spectrum.clear, spectrum.possible);
+    let alone = seen < 2 && hidden.energy < HIDDEN_BESIDE_ONE * hidden.error;
+    if !alone {
+        low = low.max(known + hidden.components(-RANGE_ERRORS.0, RANGE_STRENGTH.0));
+        let errors = RANGE_ERRORS.1 - RANGE_FEWER_ERRORS * hidden.beyond();
+        high = high.max(known + hidden.components(errors, RANGE_STRENGTH.1));
+        if hidden.weakest < ONE_MORE {
+            high = high.max(known + 1);
+        }
+    }
+    (low.min(components), high.max(components))
 }
 
 /// The same for counts that scatter more than Poisson: the scatter is what makes the bulk that of noise. What is hidden
@@ -350,4 +417,42 @@ pub(super) fn alpha(view: &View) -> f64 {
         return f64::INFINITY;
     }
     1.0 / scattered(&entries).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spectrum(components: usize, clear: usize) -> Spectrum {
+        let seen = vec![1.0; components];
+        Spectrum { components, seen, clear, possible: components, excess: 0.0, energy: 0.0, noise: 0.0 }
+    }
+
+    fn hidden(energy: f64, weakest: f64) -> Hidden {
+        Hidden { energy, error: core::f64::consts::SQRT_2, weakest, few: true }
+    }
+
+    #[test]
+    fn the_range_is_wide_where_energy_is_hidden_and_a_point_where_none_can_be() {
+        let (weak, much) = (spectrum(6, 5), hidden(4.0, 1.2));
+        assert_eq!(with_hidden(&weak, much), 10);
+        assert_eq!(range(10, &weak, much), (8, 14));
+        let (strong, none) = (spectrum(10, 10), hidden(0.0, 4.0));
+        assert_eq!((with_hidden(&strong, none), range(10, &strong, none)), (10, (10, 10)));
+        // One component alone and no more energy than noise has.
+        assert_eq!(range(1, &spectrum(1, 1), hidden(1.0, 1.1)), (1, 1));
+        assert!(range(1, &spectrum(1, 1), hidden(7.0, 1.1)).1 > 5);
+    }
+
+    #[test]
+    fn the_number_that_is_told_is_in_its_range() {
+        for energy in [-3.0, 0.0, 1.0, 3.0, 9.0] {
+            for weakest in [0.5, 1.0, 1.8, 3.0] {
+                let (spectrum, hidden) = (spectrum(4, 3), hidden(energy, weakest));
+                let told = with_hidden(&spectrum, hidden);
+                let (low, high) = range(told, &spectrum, hidden);
+                assert!((low..=high).contains(&told), "{energy} {weakest}: {told} in {low} to {high}");
+            }
+        }
+    }
 }
