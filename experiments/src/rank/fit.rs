@@ -1,6 +1,6 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Plan, Preset, Settings, TraceRow, Workers};
+use bpnmf::{Counts, Observer, Plan, Preset, Settings, TraceRow, Workers};
 
 /// What a fit found.
 pub(crate) struct Found {
@@ -10,6 +10,8 @@ pub(crate) struct Found {
     pub(crate) dictionary: Vec<f32>,
     /// See [`bpnmf::Noise`]; `None` for Poisson.
     pub(crate) alpha: Option<f64>,
+    /// Iterations that say nothing about the result yet.
+    pub(crate) burn_in: usize,
     pub(crate) seconds: f64,
 }
 
@@ -26,11 +28,16 @@ pub(crate) fn literal(counts: &Counts, seed: u64, workers: &Workers) -> Found {
 
 /// Any fit; the plan must be one that can run.
 pub(crate) fn found(plan: Plan, counts: &Counts, workers: &Workers) -> Found {
+    watched(plan, counts, workers, &mut |_: &TraceRow| true)
+}
+
+/// The same, seen by an observer.
+pub(crate) fn watched(plan: Plan, counts: &Counts, workers: &Workers, observer: &mut dyn Observer) -> Found {
     let Settings { engine, prior, options } =
         plan.settings_for(counts).expect("the plans of experiments are sound");
-    let fit = bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
+    let fit = bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, observer)
         .expect("what suits the plan can run");
-    let components = fit.posterior.components();
+    let (components, burn_in) = (fit.posterior.components(), fit.burn_in);
     let alpha = fit.discovery.and_then(|discovery| discovery.noise.alpha());
-    Found { components, dictionary: fit.posterior.dictionary, alpha, seconds: fit.seconds }
+    Found { components, dictionary: fit.posterior.dictionary, alpha, burn_in, seconds: fit.seconds }
 }
