@@ -43,6 +43,21 @@ impl Standing<'_> {
         }
     }
 
+    /// The rates of all entries in the draw at hand, sum_k W_fk H_kt S_kt, column after column: those of the counts that are
+    /// sampled, without rows and columns that have none. `None` in a search.
+    pub fn rates(&self) -> Option<Vec<f64>> {
+        let At::Iteration { state, .. } = self.at else { return None };
+        let (features, observations) = (state.dictionary.features(), state.activations.observations());
+        let mut rates = vec![0.0; features * observations];
+        for (t, column) in rates.chunks_mut(features.max(1)).enumerate() {
+            for (k, h) in state.activations.column(t).iter() {
+                let row = state.dictionary.row(k).iter();
+                column.iter_mut().zip(row).for_each(|(rate, w)| *rate += f64::from(h) * f64::from(*w));
+            }
+        }
+        Some(rates)
+    }
+
     /// Why the run ends here; `None` if it goes on.
     pub fn ended(&self) -> Option<StopReason> {
         self.ended

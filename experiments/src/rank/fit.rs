@@ -1,6 +1,7 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Chains, Counts, Plan, Preset, RunOptions, Settings, TraceRow, Workers, run_chains};
+use bpnmf::{Chains, Counts, Observer, Plan, Preset, RunOptions, Settings, TraceRow, Workers, run_chains};
+use std::sync::Mutex;
 use std::time::Instant;
 
 /// What a fit found.
@@ -13,6 +14,8 @@ pub(crate) struct Found {
     pub(crate) dictionary: Vec<f32>,
     /// See [`bpnmf::Noise`]; `None` for Poisson.
     pub(crate) alpha: Option<f64>,
+    /// Iterations that say nothing about the result yet.
+    pub(crate) burn_in: usize,
     pub(crate) seconds: f64,
 }
 
@@ -29,21 +32,40 @@ pub(crate) fn literal(counts: &Counts, seed: u64, workers: &Workers) -> Found {
 
 /// Any fit, with as many chains as the plan has; the plan must be one that can run.
 pub(crate) fn found(plan: &Plan, counts: &Counts, workers: &Workers) -> Found {
+    watched(plan, counts, workers, &mut |_: &TraceRow| true)
+}
+
+/// The same, the first chain seen by an observer.
+pub(crate) fn watched(
+    plan: &Plan,
+    counts: &Counts,
+    workers: &Workers,
+    observer: &mut (dyn Observer + Send),
+) -> Found {
     let start = Instant::now();
     let Settings { engine, prior, options } =
         plan.settings_for(counts).expect("the plans of experiments are sound");
     let number = plan.chains().expect("the plans of experiments are sound");
-    let fits = run_chains(number, plan.seed, workers, |_, seed, workers| {
+    let observer = Mutex::new(observer);
+    let fits = run_chains(number, plan.seed, workers, |chain, seed, workers| {
         let options = RunOptions { seed, ..options.clone() };
-        bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
+        let engine = engine.as_ref();
+        if chain == 0 {
+            let observer = &mut **observer.lock().expect("nobody else has it");
+            return bpnmf::run(engine, counts, &prior, &options, workers, observer);
+        }
+        bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
     });
-    let chains = Chains::new(fits.expect("what suits the plan can run")).expect("there is a chain");
+    let fits = fits.expect("what suits the plan can run");
+    let burn_in = fits[0].burn_in;
+    let chains = Chains::new(fits).expect("there is a chain");
     let fit = chains.fit();
     Found {
         components: chains.n_components,
         interval: chains.interval,
         dictionary: fit.posterior.dictionary.clone(),
         alpha: fit.discovery.as_ref().and_then(|discovery| discovery.noise.alpha()),
+        burn_in,
         seconds: start.elapsed().as_secs_f64(),
     }
 }

@@ -6,6 +6,9 @@ use bpnmf::{Counts, Stream};
 /// The size of what is not told its own.
 const SIZE: Size = (100, 200);
 
+/// The gamma shapes of W and H of counts that scatter: those of the grid with H of shape 1.
+const GRID: (f64, f64) = (0.3, 1.0);
+
 /// W, F x K by rows, and H, K x T by rows.
 struct Factors {
     size: Size,
@@ -48,9 +51,9 @@ impl Factors {
         self.counted(name, mean, |rate| stream.poisson(rate))
     }
 
-    /// The same with any other count of a rate.
-    fn counted(self, name: String, mean: f64, mut count: impl FnMut(f64) -> f64) -> Result<Data, Trouble> {
-        let Self { size: (features, observations), components, w, h } = self;
+    /// W H times what makes its mean this, column after column.
+    fn rates(&self, mean: f64) -> Vec<f64> {
+        let Self { size: (features, observations), components, ref w, ref h } = *self;
         let mut rates = Vec::with_capacity(features * observations);
         for t in 0..observations {
             for f in 0..features {
@@ -60,7 +63,14 @@ impl Factors {
             }
         }
         let scale = mean * rates.len() as f64 / rates.iter().sum::<f64>();
-        let values = rates.iter().map(|rate| count(rate * scale)).collect();
+        rates.iter_mut().for_each(|rate| *rate *= scale);
+        rates
+    }
+
+    /// The same with any other count of a rate.
+    fn counted(self, name: String, mean: f64, count: impl FnMut(f64) -> f64) -> Result<Data, Trouble> {
+        let values = self.rates(mean).into_iter().map(count).collect();
+        let Self { size: (features, observations), components, w, h } = self;
         let parts = (0..components)
             .map(|k| Part {
                 column: w.iter().skip(k).step_by(components).copied().collect(),
@@ -98,12 +108,17 @@ pub(crate) fn scattered(
 ) -> Result<Data, Trouble> {
     let Some(alpha) = alpha else { return grid(components, 1.0, mean, size, seed) };
     let mut stream = bpnmf::bench::stream(seed);
-    let factors = Factors::gamma(size, components, (0.3, 1.0), &mut stream);
+    let factors = Factors::gamma(size, components, GRID, &mut stream);
     let name = format!("K0 {components}, mean {mean}, alpha {alpha}, seed {seed}");
     factors.counted(name, mean, |rate| {
         let scatter = stream.gamma(alpha) / alpha;
         stream.poisson(rate * scatter)
     })
+}
+
+/// The rates of [`scattered`] counts, column after column.
+pub(crate) fn scattered_rates(components: usize, mean: f64, size: Size, seed: u64) -> Vec<f64> {
+    Factors::gamma(size, components, GRID, &mut bpnmf::bench::stream(seed)).rates(mean)
 }
 
 pub(super) fn sparse(components: usize, mean: f64, seed: u64) -> Result<Data, Trouble> {

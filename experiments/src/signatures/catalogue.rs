@@ -17,6 +17,8 @@ pub(super) struct Catalogue {
     pub(super) counts: Counts,
     /// Each of length F; empty if they are not known.
     pub(super) signatures: Vec<Vec<f64>>,
+    /// The rates of the counts, column after column; empty if they are not known.
+    pub(super) rates: Vec<f64>,
 }
 
 impl Catalogue {
@@ -32,6 +34,7 @@ impl Catalogue {
         Ok(Self {
             counts: Counts::from_dense(features, observations, table.columns.concat())?,
             signatures: truth.map_or_else(Vec::new, |truth| truth.columns),
+            rates: Vec::new(),
         })
     }
 }

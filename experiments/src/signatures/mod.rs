@@ -1,6 +1,7 @@
 //! Counts that scatter more than Poisson, above all mutational signatures: `signatures --help` says how to ask.
 
 mod catalogue;
+mod coverage;
 mod rules;
 mod score;
 mod sets;
@@ -13,6 +14,7 @@ use crate::sheet::Sheet;
 use crate::{document, files};
 use bpnmf::{Noise, Plan, Workers};
 use catalogue::Catalogue;
+use coverage::Draws;
 use rules::Outcome;
 use sets::Set;
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ usage: ./run signatures [OPTIONS]
                   over-dispersed; simulated_K_MEAN_ALPHA, with 5 or 10, 30, 300 or 3000, and 5, 20, 100, 1000 or inf.
                   The beginning of a name stands for all that begin so: indel, misspecified_lung, simulated
   --noise NOISE   auto, poisson or the alpha of all fits; auto
+  --iterations N  iterations of all fits; by default as many as a fit has
   --seeds N       fits of a set; by default 5, and 3 of the misspecified and the simulated ones
   --first-seed N  the seeds begin with N; by default with 1
   --quick         one seed
@@ -36,7 +39,7 @@ usage: ./run signatures [OPTIONS]
 The variable BPNMF_DATA names the folder of the data that is read, by default ../shared/data. What is not there is skipped.
 ";
 
-const HEAD: &str = "set,seed,truth,found,ppv,tpr,cosine,sum,alpha,seconds";
+const HEAD: &str = "set,seed,truth,found,ppv,tpr,cosine,sum,alpha,coverage,seconds";
 
 /// `signatures ...`: 2 if it could not be run.
 pub(crate) fn command(arguments: &[String]) -> ExitCode {
@@ -58,6 +61,7 @@ pub(crate) fn command(arguments: &[String]) -> ExitCode {
 struct Options {
     sets: Vec<Set>,
     noise: Option<Noise>,
+    iterations: Option<usize>,
     seeds: Option<u64>,
     first_seed: u64,
     threads: usize,
@@ -71,13 +75,16 @@ impl Options {
         let flags = Flags::parse(
             "signatures",
             arguments,
-            &["--only", "--noise", "--seeds", "--first-seed", "--csv"],
+            &["--only", "--noise", "--iterations", "--seeds", "--first-seed", "--csv"],
         )?;
-        let part = ["--seeds", "--first-seed", "--noise"].iter().any(|name| flags.text(name).is_some());
+        let part = ["--seeds", "--first-seed", "--noise", "--iterations"]
+            .iter()
+            .any(|name| flags.text(name).is_some());
         let out = if part { flags.text("--out").map(PathBuf::from) } else { flags.out("docs/signatures.md") };
         Ok(Self {
             sets: flags.text("--only").map_or_else(|| Ok(sets::all()), sets::named)?,
             noise: flags.text("--noise").map_or(Ok(None), noise)?,
+            iterations: flags.number("--iterations")?.map(|number| number as usize),
             seeds: flags.number("--seeds")?.or(flags.quick.then_some(1)),
             first_seed: flags.number("--first-seed")?.unwrap_or(1),
             threads: flags.number("--threads")?.unwrap_or(0) as usize,
@@ -85,6 +92,17 @@ impl Options {
             csv: flags.text("--csv").map(PathBuf::from),
             command: flags.command,
         })
+    }
+}
+
+impl Options {
+    /// The fit with this seed.
+    fn plan(&self, seed: u64) -> Plan {
+        let default = Plan { seed, noise: self.noise, ..Plan::default() };
+        match self.iterations {
+            None => default,
+            iterations => Plan { iterations, stop: None, ..default },
+        }
     }
 }
 
@@ -121,7 +139,7 @@ fn study(options: &Options) -> Result<(), String> {
                 }
                 Err(trouble) => return Err(format!("{set}: {trouble}")),
             };
-            let outcome = fitted(set, &catalogue, seed, options.noise, &workers);
+            let outcome = fitted(set, &catalogue, options.plan(seed), &workers);
             println!("{set}, seed {seed}: {}", told(&outcome));
             if let Some(sheet) = &mut sheet {
                 sheet.add(&line(&outcome))?;
@@ -142,9 +160,10 @@ fn study(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-fn fitted(set: Set, catalogue: &Catalogue, seed: u64, noise: Option<Noise>, workers: &Workers) -> Outcome {
-    let Catalogue { counts, signatures } = catalogue;
-    let found = fit::found(&Plan { seed, noise, ..Plan::default() }, counts, workers);
+fn fitted(set: Set, catalogue: &Catalogue, plan: Plan, workers: &Workers) -> Outcome {
+    let Catalogue { counts, signatures, rates } = catalogue;
+    let (mut draws, seed) = (Draws::new(rates), plan.seed);
+    let found = fit::watched(&plan, counts, workers, &mut draws);
     let score = || score::score(signatures, &found.dictionary, found.components);
     Outcome {
         set,
@@ -152,21 +171,23 @@ fn fitted(set: Set, catalogue: &Catalogue, seed: u64, noise: Option<Noise>, work
         found: found.components,
         truth: (!signatures.is_empty()).then(|| (signatures.len(), score())),
         alpha: found.alpha,
+        coverage: draws.coverage(found.burn_in),
         seconds: found.seconds,
     }
 }
 
 fn told(outcome: &Outcome) -> String {
-    let Outcome { found, truth, alpha, seconds, .. } = outcome;
+    let Outcome { found, truth, alpha, coverage, seconds, .. } = outcome;
     let truth = truth.map_or_else(String::new, |(truth, score)| {
         let (ppv, tpr, cosine, sum) = (score.ppv, score.tpr, score.cosine, score.sum());
         format!(" of {truth}, PPV {ppv:.3}, TPR {tpr:.3}, cosine {cosine:.3}, sum {sum:.3}")
     });
-    format!("K {found}{truth}, alpha {}, {seconds:.2} s", table::alpha_told(*alpha))
+    let coverage = coverage.map_or_else(String::new, |share| format!(", intervals cover {share:.3}"));
+    format!("K {found}{truth}, alpha {}{coverage}, {seconds:.2} s", table::alpha_told(*alpha))
 }
 
 fn line(outcome: &Outcome) -> String {
-    let Outcome { set, seed, found, truth, alpha, seconds } = outcome;
+    let Outcome { set, seed, found, truth, alpha, coverage, seconds } = outcome;
     let (truth, scores) = truth.map_or_else(
         || (String::new(), ",,,".into()),
         |(truth, score)| {
@@ -175,7 +196,8 @@ fn line(outcome: &Outcome) -> String {
         },
     );
     let alpha = alpha.unwrap_or(f64::INFINITY);
-    format!("{set},{seed},{truth},{found},{scores},{alpha:.4},{seconds:.3}")
+    let coverage = coverage.map_or_else(String::new, |share| format!("{share:.4}"));
+    format!("{set},{seed},{truth},{found},{scores},{alpha:.4},{coverage},{seconds:.3}")
 }
 
 #[cfg(test)]
@@ -190,7 +212,9 @@ mod tests {
     #[test]
     fn only_all_of_it_by_default_settings_is_written_to_the_documentation_unasked() {
         assert_eq!(parse("--threads 2 --csv x.csv").unwrap().out, Some("docs/signatures.md".into()));
-        for part in ["--quick", "--only sbs", "--seeds 2", "--first-seed 5", "--noise poisson"] {
+        for part in
+            ["--quick", "--only sbs", "--seeds 2", "--first-seed 5", "--noise poisson", "--iterations 9"]
+        {
             assert_eq!(parse(part).unwrap().out, None);
         }
         let options = parse("--seeds 2 --out x.md --csv x.csv").unwrap();
@@ -210,12 +234,13 @@ mod tests {
     #[test]
     fn a_line_has_a_value_a_column_even_where_there_is_none() {
         let set = sets::named("misspecified_lung_clean").unwrap()[0];
-        let unknown = Outcome { set, seed: 3, found: 8, truth: None, alpha: None, seconds: 1.5 };
-        assert_eq!(line(&unknown), "misspecified_lung_clean,3,,8,,,,,inf,1.500");
+        let unknown =
+            Outcome { set, seed: 3, found: 8, truth: None, alpha: None, coverage: None, seconds: 1.5 };
+        assert_eq!(line(&unknown), "misspecified_lung_clean,3,,8,,,,,inf,,1.500");
         let score = Score { ppv: 1.0, tpr: 0.5, cosine: 0.95 };
-        let known = Outcome { truth: Some((4, score)), alpha: Some(20.0), ..unknown };
+        let known = Outcome { truth: Some((4, score)), alpha: Some(20.0), coverage: Some(0.9), ..unknown };
         for outcome in [line(&known), HEAD.to_owned()] {
-            assert_eq!(outcome.split(',').count(), 10);
+            assert_eq!(outcome.split(',').count(), 11);
         }
     }
 
@@ -224,10 +249,13 @@ mod tests {
         let data = crate::rank::made::scattered(2, 30.0, None, (12, 30), 1).unwrap();
         let signatures = data.truth.unwrap().parts.into_iter().map(|part| part.column).collect();
         let set = sets::named("simulated_5_30_inf").unwrap()[0];
-        let catalogue = Catalogue { counts: data.counts, signatures };
-        let outcome = fitted(set, &catalogue, 1, Some(Noise::Poisson), &Workers::serial());
+        let rates = crate::rank::made::scattered_rates(2, 30.0, (12, 30), 1);
+        let catalogue = Catalogue { counts: data.counts, signatures, rates };
+        let outcome = fitted(set, &catalogue, parse("--noise poisson").unwrap().plan(1), &Workers::serial());
         let (truth, score) = outcome.truth.unwrap();
         assert_eq!((outcome.found, truth, outcome.alpha), (2, 2, None));
         assert!(score.sum() > 2.9, "{score:?}");
+        let coverage = outcome.coverage.unwrap();
+        assert!((0.7..=1.0).contains(&coverage), "{coverage}");
     }
 }

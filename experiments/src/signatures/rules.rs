@@ -1,5 +1,6 @@
 //! What the fits of the experiment must show. Knows no files.
 
+use super::coverage;
 use super::score::Score;
 use super::sets::{Kind, Level, Set};
 use crate::rank::rules::{Verdict, shares};
@@ -16,6 +17,8 @@ pub(super) struct Outcome {
     pub(super) truth: Option<(usize, Score)>,
     /// What was learned; `None` for Poisson.
     pub(super) alpha: Option<f64>,
+    /// The share of the rates that their intervals cover, where the true ones are known.
+    pub(super) coverage: Option<f64>,
     pub(super) seconds: f64,
 }
 
@@ -67,15 +70,31 @@ pub(super) fn misspecified(outcomes: &[&Outcome]) -> Verdict {
     }
 }
 
-/// All simulated fits: K exact on 85 of 90, and alpha within 15 % wherever it is below the mean count.
+/// All simulated fits: K exact on 85 of 90, alpha within 15 % wherever it is below the mean count, and intervals of rates that
+/// cover 85 to 95 % of them, over all fits.
 pub(super) fn simulated(outcomes: &[&Outcome]) -> Verdict {
     const EXACT: f64 = 85.0 / 90.0;
     const WITHIN: f64 = 0.15;
+    const COVERED: RangeInclusive<f64> = 0.85..=0.95;
     let exact = outcomes.iter().filter(|fit| fit.truth.is_some_and(|(truth, _)| truth == fit.found)).count();
     let errors: Vec<f64> = outcomes.iter().filter_map(|fit| alpha_error(fit)).collect();
     let near = errors.iter().filter(|&&error| error <= WITHIN).count();
     let words = format!("alpha within {:.0} % where it is below the mean count", 100.0 * WITHIN);
-    both(shares(exact, outcomes.len(), EXACT, "K exact"), shares(near, errors.len(), 1.0, &words))
+    let found =
+        both(shares(exact, outcomes.len(), EXACT, "K exact"), shares(near, errors.len(), 1.0, &words));
+    let covered: Vec<f64> = outcomes.iter().filter_map(|fit| fit.coverage).collect();
+    if covered.is_empty() {
+        return found;
+    }
+    let share = mean(covered.into_iter());
+    let words = format!(
+        "90 % intervals of rates above {} cover {:.1} % of them, {:.0} to {:.0} wanted",
+        coverage::LEAST_RATE,
+        100.0 * share,
+        100.0 * COVERED.start(),
+        100.0 * COVERED.end()
+    );
+    both(found, Verdict { met: COVERED.contains(&share), words })
 }
 
 /// How far the learned alpha is off, as a share of the true one, where that is below the mean count.
@@ -101,7 +120,7 @@ mod tests {
 
     fn fit(set: Set, seed: u64, found: usize, alpha: Option<f64>) -> Outcome {
         let score = Score { ppv: 0.9, tpr: 1.0, cosine: 0.95 };
-        Outcome { set, seed, found, truth: Some((5, score)), alpha, seconds: 1.0 }
+        Outcome { set, seed, found, truth: Some((5, score)), alpha, coverage: None, seconds: 1.0 }
     }
 
     #[test]
@@ -143,5 +162,15 @@ mod tests {
         assert!(judged(Some(20.0), 5, Some(22.9)).met && !judged(Some(20.0), 5, Some(23.1)).met);
         assert!(!judged(Some(20.0), 5, None).met && !judged(Some(20.0), 6, Some(20.0)).met);
         assert!(judged(Some(100.0), 5, None).met && judged(None, 5, Some(7.0)).met);
+    }
+
+    #[test]
+    fn intervals_are_judged_by_the_mean_over_the_fits() {
+        let set = Set::Simulated { components: 5, mean: 30.0, alpha: None };
+        let judged = |shares: [f64; 2]| {
+            let fits = shares.map(|share| Outcome { coverage: Some(share), ..fit(set, 1, 5, None) });
+            simulated(&fits.iter().collect::<Vec<_>>()).met
+        };
+        assert!(judged([0.8, 0.96]) && !judged([0.8, 0.88]) && !judged([0.95, 0.97]));
     }
 }

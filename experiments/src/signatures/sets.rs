@@ -168,9 +168,11 @@ impl Set {
                 Catalogue::read(&folder.join("misspecified").join(file(tumour, variant)), None, 1)
             }
             Self::Simulated { components, mean, alpha } => {
-                let Data { counts, truth, .. } = made::scattered(components, mean, alpha, (96, 100), seed)?;
+                const SIZE: (usize, usize) = (96, 100);
+                let Data { counts, truth, .. } = made::scattered(components, mean, alpha, SIZE, seed)?;
                 let parts = truth.into_iter().flat_map(|truth| truth.parts);
-                Ok(Catalogue { counts, signatures: parts.map(|part| part.column).collect() })
+                let rates = made::scattered_rates(components, mean, SIZE, seed);
+                Ok(Catalogue { counts, signatures: parts.map(|part| part.column).collect(), rates })
             }
         }
     }
@@ -229,6 +231,8 @@ mod tests {
         let scattered = load(Some(5.0));
         assert_eq!(scattered.signatures, poisson.signatures);
         assert!((scattered.counts.total() / poisson.counts.total() - 1.0).abs() < 0.05);
+        assert!((poisson.rates.iter().sum::<f64>() / poisson.counts.total() - 1.0).abs() < 0.01);
+        assert_eq!(scattered.rates, poisson.rates);
     }
 
     #[test]
@@ -246,7 +250,7 @@ mod tests {
         let folder = crate::files::folder();
         for (kind, shape) in [(Kind::Sbs, (96, 540, 23)), (Kind::Indel, (83, 1119, 11))] {
             match (Set::Published { kind, level: Level::Realistic }).load(1, &folder) {
-                Ok(Catalogue { counts, signatures }) => {
+                Ok(Catalogue { counts, signatures, .. }) => {
                     assert_eq!((counts.features(), counts.observations(), signatures.len()), shape);
                     assert!(counts.first_fraction().is_none());
                     assert!(signatures.iter().all(|column| (column.iter().sum::<f64>() - 1.0).abs() < 1e-3));
