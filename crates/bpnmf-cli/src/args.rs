@@ -57,7 +57,8 @@ Examples:
 
 Written to the output folder:
   model.npz     W (features x parts), H and S (parts x observations), pi (parts):
-                posterior means of the dictionary, of the masked activation, and of the mask
+                posterior means of the dictionary, of the masked activation, and of the mask;
+                W_low, W_high, H_low and H_high, 90 % intervals of W and H (engine gibbs)
   summary.json  how many parts there are and how sure that is, how large each is and how
                 many chains found it, and how the run went
   trace.csv     the number of parts by resolution, then one row an iteration of every chain

@@ -206,6 +206,8 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("recurrence", of_others.map(|shares| shares.into_pyarray(py)))?;
     let shares = recurrence.map(|found| found.iter().map(share_interval).collect::<Vec<_>>());
     out.set_item("share_interval", shares.map(|shares| PyArray2::from_vec2(py, &shares)).transpose()?)?;
+    let intervals = chains.intervals.as_ref().map(|found| intervals(py, found, chains.fit())).transpose()?;
+    out.set_item("intervals", intervals)?;
     out.set_item("disagreement", chains.disagreement().map(|found| found.to_string()))?;
     out.set_item("engine", engine)?;
     out.set_item("threads", threads)?;
@@ -254,6 +256,20 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
 fn share_interval(found: &bpnmf::Recurrence) -> Vec<f64> {
     let (first, last) = found.share.unwrap_or((f64::NAN, f64::NAN));
     vec![first, last]
+}
+
+/// (of W, 2 x K x F; of H S, 2 x T x K): low ends, then high ones.
+fn intervals<'py>(
+    py: Python<'py>,
+    found: &bpnmf::Intervals,
+    fit: &bpnmf::Fit,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let posterior = &fit.posterior;
+    let (parts, features, samples) = (posterior.components(), posterior.features, posterior.observations);
+    let stacked = |ends: &[Vec<f32>; 2], rows: usize, columns: usize| {
+        ends.concat().into_pyarray(py).reshape([2, rows, columns])?.call_method1("transpose", (0, 2, 1))
+    };
+    Ok((stacked(&found.dictionary, features, parts)?, stacked(&found.activations, parts, samples)?))
 }
 
 /// One array a column, chain after chain.

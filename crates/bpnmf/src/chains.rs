@@ -2,8 +2,9 @@
 
 use crate::diagnose::{PROBES, bulk_ess, r_hat};
 use crate::error::Error;
+use crate::intervals::{Intervals, intervals};
 use crate::random::Key;
-use crate::recurrence::{Recurrence, recurrences};
+use crate::recurrence::{Recurrence, pairs, recurrences};
 use crate::run::{Fit, StopReason, TraceRow};
 use crate::workers::Workers;
 use std::collections::BTreeMap;
@@ -103,6 +104,9 @@ pub struct Chains {
     pub representative: usize,
     /// For every component of the model: which chains have it. `None` for one chain.
     pub recurrence: Option<Vec<Recurrence>>,
+    /// How far W and H S of the model are known: from the draws of all chains that have a component. `None` for engines whose
+    /// states are not draws from the posterior, and for runs that ended before they had two.
+    pub intervals: Option<Intervals>,
 }
 
 impl Chains {
@@ -134,10 +138,11 @@ impl Chains {
         let n_components = used[shown].posterior.components();
         let several = used.len() > 1;
         let found = several && !used[shown].forced();
-        let recurrence = several.then(|| {
-            let others = (0..used.len()).filter(|&chain| chain != shown).map(|chain| &used[chain].posterior);
-            recurrences(&used[shown].posterior, &others.collect::<Vec<_>>())
-        });
+        let model = &used[shown].posterior;
+        let others = (0..used.len()).filter(|&chain| chain != shown).map(|chain| &used[chain].posterior);
+        let others: Vec<_> = others.collect();
+        let pairs: Vec<_> = others.iter().map(|other| pairs(model, other)).collect();
+        let recurrence = several.then(|| recurrences(model, &others, &pairs));
         Ok(Self {
             n_components,
             interval: found.then(|| interval(&frequencies, n_components)),
@@ -145,6 +150,7 @@ impl Chains {
             convergence: convergence(&used, &numbers),
             representative: (0..fits.len()).filter(|&chain| whole(&fits[chain])).nth(shown).unwrap_or(0),
             recurrence,
+            intervals: intervals(model, &others, &pairs),
             fits,
         })
     }

@@ -12,7 +12,7 @@ use std::path::Path;
 const MAGIC: [u8; 8] = *b"BPNMFCKP";
 
 /// The layout of what follows.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// Magic, format, length and checksum.
 const HEADER: usize = 32;

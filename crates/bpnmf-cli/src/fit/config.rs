@@ -198,8 +198,8 @@ fn prior(args: &ModelArgs) -> Prior {
 /// Errors if the states of all chains need more memory than there is. The arrays of a run are made in many places; this
 /// asks once.
 fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(), Failure> {
-    // Two parameters of q or two sums in double precision, averages and states in single precision, and scratch: measured.
-    const BYTES_A_SITE: usize = 44;
+    // Two parameters of q or two sums in double precision, averages, variances and states in single precision, and scratch: measured.
+    const BYTES_A_SITE: usize = 52;
     let sites = components.saturating_mul(counts.observations().saturating_add(counts.features()));
     let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains) as u64;
     let available = memory::available();

@@ -4,7 +4,9 @@ use super::config::Config;
 use super::trace;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use bpnmf::{Chains, CheckedPrior, Convergence, Discovery, Fit, Posterior, Prior, Resolution, StopReason};
+use bpnmf::{
+    Chains, CheckedPrior, Convergence, Discovery, Fit, Intervals, Posterior, Prior, Resolution, StopReason,
+};
 use bpnmf_io::Array;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -208,6 +210,13 @@ impl Results<'_> {
             ("S", Array::new(&[parts, observations], &posterior.inclusion[..])),
             ("pi", Array::new(&[parts], &posterior.pi[..])),
         ];
+        if let Some(Intervals { dictionary, activations, .. }) = &self.chains.intervals {
+            let ends = [("W_low", "H_low"), ("W_high", "H_high")];
+            for ((of_w, of_h), (w, h)) in ends.into_iter().zip(dictionary.iter().zip(activations)) {
+                arrays.push((of_w, Array::new(&[features, parts], &w[..])));
+                arrays.push((of_h, Array::new(&[parts, observations], &h[..])));
+            }
+        }
         arrays.extend(extra.arrays.iter().cloned());
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
         write_text(folder, "trace.csv", &trace::table(&self.chains.fits))?;

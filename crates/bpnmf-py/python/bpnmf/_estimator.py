@@ -115,6 +115,12 @@ class BetaProcessNMF(Base):
         Posterior probability that a component is on in a sample of the fit.
     activations_ : ndarray of shape (n_samples, n_components), float32
         Posterior mean of H S in the samples of the fit. `transform` gives nearly the same, from W alone.
+    components_interval_ : ndarray of shape (2, n_components, n_features), float32, or None
+        The low and the high ends of 90 % intervals of `components_`, from the draws of all chains that have a
+        component; of one chain within it. The scale between W and H is held, so that divided by
+        ``components_.sum(axis=1)`` they are the intervals of the shares of the features. None unless the engine is "gibbs".
+    activations_interval_ : ndarray of shape (2, n_samples, n_components), float32, or None
+        The same of `activations_`; times ``components_.sum(axis=1)`` in expected counts.
     share_ : ndarray of shape (n_components,)
         Share of the counts that a component explains.
     share_interval_ : ndarray of shape (n_components, 2) or None
@@ -178,6 +184,8 @@ class BetaProcessNMF(Base):
     pi_: Floats
     inclusion_: Singles
     activations_: Singles
+    components_interval_: Singles | None
+    activations_interval_: Singles | None
     share_: Floats
     share_interval_: Floats | None
     usage_: Floats
@@ -513,6 +521,7 @@ class BetaProcessNMF(Base):
         self.components_ = np.ascontiguousarray(found["W"].T)
         self.activations_ = found["H"].T
         self.inclusion_ = found["S"].T
+        self.components_interval_, self.activations_interval_ = found["intervals"] or (None, None)
         self.pi_ = found["pi"]
         self.share_ = found["share"]
         self.usage_ = found["usage"]
