@@ -48,6 +48,8 @@ Examples:
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit counts.npy --out result --chains 12          surer about how sure the number of parts is
+  bpnmf fit counts.npy --out result --until-sure         as many chains as it takes
+  bpnmf fit counts.npy --out result --until-sure --time-budget 5m
   bpnmf fit counts.npy --out result --chains 1           quick; how sure it is, is not known
   bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
   bpnmf fit counts.csv --out result --noise poisson      counting noise alone

@@ -70,6 +70,20 @@ def test_the_program_with_the_same_seed_gives_the_same_bits(program, counts, tmp
                 np.testing.assert_array_equal(model.activations_interval_[end], written[f"H_{name}"].T)
 
 
+def test_chains_until_they_are_sure_and_a_time_budget(counts):
+    sure = BetaProcessNMF(random_state=0, n_chains=1, until_sure=True).fit(counts)
+    assert sure.stop_reason_ == "sure" and len(sure.burn_in_) >= 4
+    same = BetaProcessNMF(random_state=0, n_chains=len(sure.burn_in_)).fit(counts)
+    np.testing.assert_array_equal(sure.components_, same.components_)
+    for budget in (0.01, "0.01s"):
+        short = BetaProcessNMF(random_state=0, time_budget=budget).fit(counts)
+        assert short.stop_reason_ == "time budget" and short.n_components_ >= 1
+    with pytest.raises(ValueError, match='"soon" is no time: write 60s, 5m, 2h or a number of seconds'):
+        BetaProcessNMF(time_budget="soon").fit(counts)
+    with pytest.raises(ValueError, match="until the number of components is sure"):
+        BetaProcessNMF(3, until_sure=True).fit(counts)
+
+
 def test_one_chain_does_not_say_how_sure_it_is(counts, tmp_path):
     model = BetaProcessNMF(random_state=0, n_chains=1).fit(counts)
     assert model.n_components_ == model.components_.shape[0] == 4

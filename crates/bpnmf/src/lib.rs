@@ -39,7 +39,9 @@ mod suspicion;
 mod synth;
 mod workers;
 
-pub use chains::{Chains, Convergence, Disagreement, chain_seed, run_chains};
+pub use chains::{
+    Chains, Convergence, Disagreement, MOST_CHAINS_UNTIL_SURE, chain_seed, run_chains, run_until_sure,
+};
 pub use checkpoint::{Checkpoint, Standing};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
@@ -49,7 +51,7 @@ pub use intervals::Intervals;
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
 pub use noise::Noise;
-pub use plan::{EngineKind, Plan, Preset, Settings};
+pub use plan::{EngineKind, Plan, Preset, Settings, time_of};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};

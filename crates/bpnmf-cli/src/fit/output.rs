@@ -167,10 +167,9 @@ impl Results<'_> {
         coarsening(self.fit())
     }
 
-    /// Why the runs ended: that of the chain that is shown, unless one was cut short.
+    /// Why the runs ended.
     pub(crate) fn stop_reason(&self) -> StopReason {
-        let cut_short = self.chains.fits.iter().any(|fit| fit.stop_reason == StopReason::Interrupted);
-        if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
+        self.chains.stop_reason()
     }
 
     /// What keeps the result from being trusted.
@@ -187,7 +186,7 @@ impl Results<'_> {
 
     /// Says it on stderr, whoever is watching; of runs that were cut short nobody expects that they agree.
     pub(crate) fn warn(&self) {
-        if self.stop_reason() == StopReason::Interrupted {
+        if matches!(self.stop_reason(), StopReason::Interrupted | StopReason::TimeBudget) {
             return;
         }
         self.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));

@@ -80,6 +80,11 @@ class BetaProcessNMF(Base):
         come back in every run, and the best one of the right size is the model. One chain seldom leaves the number it
         starts with, and says nothing about how sure it is. None: 4, and 1 with ``preset="paper"``. They share the
         threads: with ``n_jobs=2`` four chains take less than twice the time of one.
+    until_sure : bool, default=False
+        Make more chains until they say the same: twice as many while the last half of them changed the number of
+        components or its interval, at most 64. Not with `n_components`.
+    time_budget : number, str or None, default=None
+        Stop after so many seconds, or "60s", "5m", "2h", with what there is by then. The result depends on the machine.
     max_iter : int or None, default=None
         The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
     tol : float or None, default=1e-4
@@ -140,7 +145,8 @@ class BetaProcessNMF(Base):
     n_iter_ : int
         Iterations of the chain that became the model.
     stop_reason_ : str
-        Why it ended: "converged", "iteration limit", "interrupted" or "no counts".
+        Why it ended: "converged", "iteration limit", "interrupted", "time budget" or "no counts"; with `until_sure`
+        "sure", or "chain limit" if 64 chains were not enough.
     prior_ : dict
         The prior that was used: learned, or as given.
     coarsening_ : float
@@ -215,6 +221,8 @@ class BetaProcessNMF(Base):
         prior: Prior | Mapping[str, float] | None = None,
         noise: str | float = "auto",
         n_chains: int | None = None,
+        until_sure: bool = False,
+        time_budget: float | str | None = None,
         max_iter: int | None = None,
         tol: float | None = 1e-4,
         random_state: Any = None,
@@ -230,6 +238,8 @@ class BetaProcessNMF(Base):
         self.prior = prior
         self.noise = noise
         self.n_chains = n_chains
+        self.until_sure = until_sure
+        self.time_budget = time_budget
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -488,6 +498,8 @@ class BetaProcessNMF(Base):
             "seed": _seed(self.random_state),
             "prior": self._prior(),
             "chains": chains,
+            "until_sure": bool(self.until_sure),
+            "time_budget": None if self.time_budget is None else str(self.time_budget),
             "threads": _threads(self.n_jobs),
         }
 

@@ -47,7 +47,10 @@ impl Run<'_> {
         let before = self.stopped;
         let verdict = work(self, model);
         self.verdicts.push(verdict);
-        if !before {
+        if self.workers.late() {
+            // This one may not be whole: it is not kept.
+            self.stopped = true;
+        } else if !before {
             // A request to stop ends a search between stages: this one is whole.
             let stage = Stage { verdicts: &self.verdicts, model, stopped: self.stopped };
             self.stopped |= !self.watch.stands(&stage);
