@@ -48,6 +48,8 @@ Examples:
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit counts.npy --out result --chains 12          surer about how sure the number of parts is
+  bpnmf fit counts.npy --out result --until-sure         as many chains as it takes
+  bpnmf fit counts.npy --out result --until-sure --time-budget 5m
   bpnmf fit counts.npy --out result --chains 1           quick; how sure it is, is not known
   bpnmf fit sound.npy --out result --coarsening 1        no coarser reading of smooth data
   bpnmf fit counts.csv --out result --noise poisson      counting noise alone
@@ -57,7 +59,8 @@ Examples:
 
 Written to the output folder:
   model.npz     W (features x parts), H and S (parts x observations), pi (parts):
-                posterior means of the dictionary, of the masked activation, and of the mask
+                posterior means of the dictionary, of the masked activation, and of the mask;
+                W_low, W_high, H_low and H_high, 90 % intervals of W and H (engine gibbs)
   summary.json  how many parts there are and how sure that is, how large each is and how
                 many chains found it, and how the run went
   trace.csv     the number of parts by resolution, then one row an iteration of every chain

@@ -122,7 +122,7 @@ impl Progress {
                 "seconds": step.seconds,
             })),
             Mode::Terminal => {
-                self.chains[chain].parts = Some(step.active);
+                self.chain(chain).parts = Some(step.active);
                 let now = self.start.elapsed().as_secs_f64();
                 // A search says nothing about the pace of the iterations.
                 self.times = vec![now];
@@ -137,7 +137,7 @@ impl Progress {
             Mode::Silent => {}
             Mode::Json => self.print_json(&self.event(chain, row)),
             Mode::Terminal => {
-                self.chains[chain] = Chain { done: row.iteration, parts: Some(row.active) };
+                *self.chain(chain) = Chain { done: row.iteration, parts: Some(row.active) };
                 let message = self.message(row);
                 self.bar.set_message(message);
                 self.bar.set_position(self.so_far() as u64);
@@ -147,7 +147,7 @@ impl Progress {
 
     /// A chain is over, perhaps before its last iteration.
     pub(crate) fn chain_over(&mut self, chain: usize) {
-        self.chains[chain].done = self.iterations;
+        self.chain(chain).done = self.iterations;
         self.bar.set_position(self.so_far() as u64);
     }
 
@@ -183,6 +183,15 @@ impl Progress {
             let mut stdout = io::stdout().lock();
             self.reader_gone = writeln!(stdout, "{event}").and_then(|()| stdout.flush()).is_err();
         }
+    }
+
+    /// A chain, counted from 0: there may be more than there were to begin with.
+    fn chain(&mut self, chain: usize) -> &mut Chain {
+        if chain >= self.chains.len() {
+            self.chains.resize(chain + 1, Chain::default());
+            self.bar.set_length((self.iterations * self.chains.len()) as u64);
+        }
+        &mut self.chains[chain]
     }
 
     fn so_far(&self) -> usize {

@@ -12,6 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::collections::HashMap;
+use std::time::Instant;
 
 /// What somebody who watches sees.
 pub(crate) enum Event {
@@ -85,9 +86,9 @@ pub(crate) fn noise_of(alpha: f64) -> Noise {
 
 /// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
 /// the run did not end in time after Ctrl-C. `alpha` is that of the noise, infinite for
-/// Poisson counts, None to learn it; `chains` None for the preset's; `guess` is (rate, window, hop) if the counts are a spectrogram.
+/// Poisson counts, None to learn it; `chains` None for the preset's; `time_budget` as "60s"; `guess` is (rate, window, hop) if the counts are a spectrogram.
 #[pyfunction]
-#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, chains, threads, watch, guess=None))]
+#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, chains, until_sure, time_budget, threads, watch, guess=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     counts: &Counts,
@@ -101,6 +102,8 @@ pub(crate) fn fit<'py>(
     seed: u64,
     prior: HashMap<String, f64>,
     chains: Option<usize>,
+    until_sure: bool,
+    time_budget: Option<&str>,
     threads: usize,
     watch: Option<Bound<'py, PyAny>>,
     guess: Option<(u32, usize, usize)>,
@@ -121,17 +124,21 @@ pub(crate) fn fit<'py>(
         iterations,
         noise: alpha.map(noise_of),
         chains: chains.or(guess.map(|_| bpnmf_audio::notes::CHAINS)),
+        until_sure,
         seed,
         stop: tolerance.map(|tolerance| StopRule { tolerance, ..StopRule::default() }),
         prior: prior_of(&prior)?,
         ..Plan::default()
     };
+    let begin = Instant::now();
+    let budget = time_budget.map(bpnmf::time_of).transpose().map_err(raised)?;
     let chains = plan.chains().map_err(raised)?;
     let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
     if let (Some(search), Some((rate, window, hop))) = (&mut settings.options.search, guess) {
         bpnmf_audio::notes::prepare(search, rate, window, hop);
     }
-    let workers = Workers::new(threads).map_err(raised)?;
+    let deadline = budget.and_then(|time| begin.checked_add(time));
+    let workers = Workers::new(threads).map_err(raised)?.with_deadline(deadline);
     let counts = counts.0.clone();
     let show = |event: Event| -> PyResult<bool> {
         let Some(watch) = &watch else { return Ok(true) };
@@ -139,8 +146,9 @@ pub(crate) fn fit<'py>(
         answer.extract()
     };
     let watched: Option<&dyn Fn(Event) -> PyResult<bool>> = if watch.is_some() { Some(&show) } else { None };
-    let (result, error) =
-        task::run(py, watched, move |link| all_chains(&settings, &counts, chains, &workers, link))?;
+    let (result, error) = task::run(py, watched, move |link| {
+        all_chains(&settings, &counts, (chains, until_sure), &workers, link)
+    })?;
     let result = result.transpose().map_err(raised)?;
     Ok((result.map(|fitted| told(py, fitted)).transpose()?, error))
 }
@@ -148,20 +156,20 @@ pub(crate) fn fit<'py>(
 fn all_chains(
     settings: &Settings,
     counts: &bpnmf::Counts,
-    chains: usize,
+    (chains, until_sure): (usize, bool),
     workers: &Workers,
     link: &FitLink,
 ) -> Result<Fitted, Error> {
     let Settings { engine, prior, options } = settings;
     // A sender is not shared between threads but copied.
     let links = std::sync::Mutex::new(link.clone());
-    let fits = bpnmf::run_chains(chains, options.seed, workers, |chain, seed, workers| {
+    let chains = Chains::run(chains, until_sure, options.seed, workers, |chain, seed, workers| {
         let link = links.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         let options = RunOptions { seed, ..options.clone() };
         let mut watcher = Watcher { chain, link: &link };
         bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut watcher)
     })?;
-    let (chains, threads) = (Chains::new(fits)?, workers.threads());
+    let threads = workers.threads();
     let used = chains.fit().discovery.as_ref().map_or(prior, |found| &found.prior);
     Ok(Fitted { prior: used.get(), engine: engine.name(), threads, chains })
 }
@@ -206,6 +214,8 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("recurrence", of_others.map(|shares| shares.into_pyarray(py)))?;
     let shares = recurrence.map(|found| found.iter().map(share_interval).collect::<Vec<_>>());
     out.set_item("share_interval", shares.map(|shares| PyArray2::from_vec2(py, &shares)).transpose()?)?;
+    let intervals = chains.intervals.as_ref().map(|found| intervals(py, found, chains.fit())).transpose()?;
+    out.set_item("intervals", intervals)?;
     out.set_item("disagreement", chains.disagreement().map(|found| found.to_string()))?;
     out.set_item("engine", engine)?;
     out.set_item("threads", threads)?;
@@ -225,9 +235,9 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("trace", trace(py, &chains)?)?;
     out.set_item("burn_in", chains.fits.iter().map(|fit| fit.burn_in).collect::<Vec<_>>())?;
     out.set_item("iterations", chains.fits.iter().map(|fit| fit.trace.len()).collect::<Vec<_>>())?;
+    out.set_item("stop_reason", chains.stop_reason().name())?;
     let chain = chains.representative;
     let fit = chains.fits.into_iter().nth(chain).expect("the representative is one of them");
-    out.set_item("stop_reason", fit.stop_reason.name())?;
     out.set_item("seconds", fit.seconds)?;
     let coarsening = fit.discovery.as_ref().map_or(1.0, |found| found.coarsening);
     let path: Vec<(f64, usize)> =
@@ -254,6 +264,20 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
 fn share_interval(found: &bpnmf::Recurrence) -> Vec<f64> {
     let (first, last) = found.share.unwrap_or((f64::NAN, f64::NAN));
     vec![first, last]
+}
+
+/// (of W, 2 x K x F; of H S, 2 x T x K): low ends, then high ones.
+fn intervals<'py>(
+    py: Python<'py>,
+    found: &bpnmf::Intervals,
+    fit: &bpnmf::Fit,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+    let posterior = &fit.posterior;
+    let (parts, features, samples) = (posterior.components(), posterior.features, posterior.observations);
+    let stacked = |ends: &[Vec<f32>; 2], rows: usize, columns: usize| {
+        ends.concat().into_pyarray(py).reshape([2, rows, columns])?.call_method1("transpose", (0, 2, 1))
+    };
+    Ok((stacked(&found.dictionary, features, parts)?, stacked(&found.activations, parts, samples)?))
 }
 
 /// One array a column, chain after chain.

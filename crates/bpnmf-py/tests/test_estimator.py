@@ -30,6 +30,12 @@ def test_the_parts_that_made_the_counts_are_found(model, counts):
     assert (model.share_interval_[:, 0] <= model.share_).all() and (model.share_ <= model.share_interval_[:, 1]).all()
     assert model.pi_.shape == model.share_.shape == (4,)
     assert model.inclusion_.shape == model.activations_.shape == (200, 4)
+    for means, ends in (
+        (model.components_, model.components_interval_),
+        (model.activations_, model.activations_interval_),
+    ):
+        assert ends.shape == (2, *means.shape) and ends.dtype == np.float32
+        assert (ends[0] <= means).all() and (means <= ends[1]).all() and (ends[0] < ends[1]).any()
     assert model.n_iter_ == model.trace_["iteration"][-1]
     rate = model.inverse_transform(model.transform(counts))
     assert np.corrcoef(rate.ravel(), counts.ravel())[0, 1] > 0.95
@@ -58,6 +64,24 @@ def test_the_program_with_the_same_seed_gives_the_same_bits(program, counts, tmp
             np.testing.assert_array_equal(model.activations_, written["H"].T)
             np.testing.assert_array_equal(model.inclusion_, written["S"].T)
             np.testing.assert_array_equal(model.pi_, written["pi"])
+            assert ("W_low" in written) == (model.engine_ == "gibbs") == (model.components_interval_ is not None)
+            for end, name in enumerate(("low", "high") if model.engine_ == "gibbs" else ()):
+                np.testing.assert_array_equal(model.components_interval_[end], written[f"W_{name}"].T)
+                np.testing.assert_array_equal(model.activations_interval_[end], written[f"H_{name}"].T)
+
+
+def test_chains_until_they_are_sure_and_a_time_budget(counts):
+    sure = BetaProcessNMF(random_state=0, n_chains=1, until_sure=True).fit(counts)
+    assert sure.stop_reason_ == "sure" and len(sure.burn_in_) >= 4
+    same = BetaProcessNMF(random_state=0, n_chains=len(sure.burn_in_)).fit(counts)
+    np.testing.assert_array_equal(sure.components_, same.components_)
+    for budget in (0.01, "0.01s"):
+        short = BetaProcessNMF(random_state=0, time_budget=budget).fit(counts)
+        assert short.stop_reason_ == "time budget" and short.n_components_ >= 1
+    with pytest.raises(ValueError, match='"soon" is no time: write 60s, 5m, 2h or a number of seconds'):
+        BetaProcessNMF(time_budget="soon").fit(counts)
+    with pytest.raises(ValueError, match="until the number of components is sure"):
+        BetaProcessNMF(3, until_sure=True).fit(counts)
 
 
 def test_one_chain_does_not_say_how_sure_it_is(counts, tmp_path):

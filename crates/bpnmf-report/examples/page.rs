@@ -90,6 +90,7 @@ fn main() {
             evidence: Some(&[2000.0, 812.0, 99.0]),
         },
         recurrence: &[],
+        intervals: None,
         noise: bpnmf::Noise::Poisson,
         feature_names: None,
         observation_names: None,

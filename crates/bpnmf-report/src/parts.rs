@@ -47,13 +47,19 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
         " A part that half of the chains or fewer have found is one to doubt; the percentages beside it are how large the \
          chains that have it find it."
     };
+    let bars = match report.intervals {
+        Some(_) if frequencies(report).is_none() => {
+            " The thin line on a bar is the 90 % interval of that share; hover over it for its ends."
+        }
+        _ => "",
+    };
     let pictures = match frequencies(report) {
         Some(_) => "The first picture is its spectrum, the second one",
         None => "The bars are its strongest features and their shares of it; the curve is",
     };
     let mut html = format!(
         "<section>\n<h2>Part by part</h2>\n<p>The percentage is how much of the whole a part makes up. {pictures} how \
-         strongly it is on; the grey band below it says how sure it is that it is on.{evidence}{recurrence}</p>\n\
+         strongly it is on; the grey band below it says how sure it is that it is on.{bars}{evidence}{recurrence}</p>\n\
          <div class=\"cards\">\n"
     );
     for k in 0..number.min(MOST_PARTS) {
@@ -142,21 +148,38 @@ fn features(report: &Report<'_>, k: usize) -> String {
     let model = &report.model;
     let total: f64 = (0..model.features).map(|f| model.weight(f, k)).sum();
     let order = largest(model.features, MOST_FEATURES, |f| model.weight(f, k));
-    let most = order.first().map_or(1.0, |&f| model.weight(f, k));
+    let ends = |f: usize| {
+        let [low, high] = &report.intervals?.dictionary;
+        Some([low, high].map(|end| f64::from(end[f * model.components() + k])))
+    };
+    let reach = |&f: &usize| ends(f).map_or(model.weight(f, k), |[_, high]| high);
+    let most = order.iter().map(reach).fold(f64::MIN_POSITIVE, f64::max);
     let mut html = "<ol class=\"features\">".to_owned();
     for f in order {
         let weight = model.weight(f, k);
         let name = report.feature_names.map_or_else(|| format!("feature {f}"), |names| names[f].clone());
         let _ = write!(
             html,
-            "<li><span title=\"{}\">{}</span><s><b style=\"width:{:.0}%\"></b></s><em>{}</em></li>",
+            "<li><span title=\"{}\">{}</span><s><b style=\"width:{:.0}%\"></b>{}</s><em>{}</em></li>",
             escaped(&name),
             escaped(&shortened(&name, 24)),
             100.0 * weight / most,
+            ends(f).map_or_else(String::new, |ends| error_bar(ends, most, total)),
             percent(weight / total)
         );
     }
     html + "</ol>"
+}
+
+/// A line from the low to the high end of an interval on a bar of length `most`, with its ends in shares of `total`.
+fn error_bar([low, high]: [f64; 2], most: f64, total: f64) -> String {
+    format!(
+        "<i style=\"left:{:.1}%;width:{:.1}%\" title=\"{} to {}\"></i>",
+        100.0 * low / most,
+        100.0 * (high - low) / most,
+        percent(low / total),
+        percent(high / total)
+    )
 }
 
 /// The spectrum and its highest peaks.

@@ -1,6 +1,6 @@
 //! What a page is about: plain values, filled in by whoever has them.
 
-use bpnmf::{Chains, Counts, Fit, Noise, Posterior, Recurrence};
+use bpnmf::{Chains, Counts, Fit, Intervals, Noise, Posterior, Recurrence};
 
 /// Everything that a page shows. [`Report::new`] fills in what the chains say, the rest is left empty.
 #[derive(Debug, Clone)]
@@ -27,6 +27,8 @@ pub struct Report<'a> {
     pub model: Model<'a>,
     /// Which chains have each part; empty for one chain.
     pub recurrence: &'a [Recurrence],
+    /// How far W and H S are known, if that is known.
+    pub intervals: Option<&'a Intervals>,
     /// How counts scatter about their rates.
     pub noise: Noise,
     /// The names of the F features.
@@ -61,6 +63,7 @@ impl<'a> Report<'a> {
             data,
             model: Model::from(&fit.posterior),
             recurrence: chains.recurrence.as_deref().unwrap_or(&[]),
+            intervals: chains.intervals.as_ref(),
             noise: fit.noise(),
             feature_names: None,
             observation_names: None,

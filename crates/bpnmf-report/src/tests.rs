@@ -64,6 +64,7 @@ impl Made {
                 evidence: Some(&self.each),
             },
             recurrence: &[],
+            intervals: None,
             noise: bpnmf::Noise::Poisson,
             feature_names: None,
             observation_names: None,
@@ -141,6 +142,9 @@ fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() 
     assert!(all > 0);
     assert_eq!(page.matches("<p class=\"found\">found by 3 of 3 chains, ").count(), all);
     assert!(page.contains(" of the whole</p>") && !page.contains("found doubtful"));
+    assert!(
+        page.matches("<i style=\"left:").count() >= all && page.contains("the 90 % interval of that share")
+    );
     for found in chains.recurrence.as_mut().unwrap() {
         (found.found_by, found.share) = (1, None);
     }

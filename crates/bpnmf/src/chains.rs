@@ -2,12 +2,14 @@
 
 use crate::diagnose::{PROBES, bulk_ess, r_hat};
 use crate::error::Error;
+use crate::intervals::{Intervals, intervals};
 use crate::random::Key;
-use crate::recurrence::{Recurrence, recurrences};
+use crate::recurrence::{Recurrence, pairs, recurrences};
 use crate::run::{Fit, StopReason, TraceRow};
 use crate::workers::Workers;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -21,6 +23,12 @@ const LARGEST_R_HAT: f64 = 1.05;
 /// With fewer rows in a chain after a search, R-hat by itself is no reason to warn, see
 /// [`Chains::disagreement`].
 const ENOUGH_ROWS: usize = 100;
+
+/// With fewer chains none are sure.
+const LEAST_CHAINS_TO_BE_SURE: usize = 4;
+
+/// The most chains that are made until they are sure.
+pub const MOST_CHAINS_UNTIL_SURE: usize = 64;
 
 /// A name and how a row tells the number.
 type Quantity = (&'static str, fn(&TraceRow) -> f64);
@@ -105,6 +113,11 @@ pub struct Chains {
     pub representative: usize,
     /// For every component of the model: which chains have it. `None` for one chain.
     pub recurrence: Option<Vec<Recurrence>>,
+    /// How far W and H S of the model are known: from the draws of all chains that have a component. `None` for engines whose
+    /// states are not draws from the posterior, and for runs that ended before they had two.
+    pub intervals: Option<Intervals>,
+    /// Why there are no more chains, if they were made until they are sure: see [`run_until_sure`].
+    pub until_sure: Option<StopReason>,
 }
 
 impl Chains {
@@ -128,7 +141,7 @@ impl Chains {
     /// ```
     pub fn new(fits: Vec<Fit>) -> Result<Self, Error> {
         let longest = fits.iter().map(|fit| fit.kept().len()).max().ok_or_else(|| bad_number(0))?;
-        let whole = |fit: &Fit| fit.stop_reason != StopReason::Interrupted || 2 * fit.kept().len() >= longest;
+        let whole = |fit: &Fit| !fit.stop_reason.cut_short() || 2 * fit.kept().len() >= longest;
         let used: Vec<&Fit> = fits.iter().filter(|fit| whole(fit)).collect();
         let numbers: Vec<Vec<usize>> = used.iter().map(|fit| kept_numbers(fit)).collect();
         let frequencies = frequencies(numbers.iter().flatten().copied());
@@ -136,10 +149,11 @@ impl Chains {
         let n_components = used[shown].posterior.components();
         let several = used.len() > 1;
         let found = several && !used[shown].forced();
-        let recurrence = several.then(|| {
-            let others = (0..used.len()).filter(|&chain| chain != shown).map(|chain| &used[chain].posterior);
-            recurrences(&used[shown].posterior, &others.collect::<Vec<_>>())
-        });
+        let model = &used[shown].posterior;
+        let others = (0..used.len()).filter(|&chain| chain != shown).map(|chain| &used[chain].posterior);
+        let others: Vec<_> = others.collect();
+        let pairs: Vec<_> = others.iter().map(|other| pairs(model, other)).collect();
+        let recurrence = several.then(|| recurrences(model, &others, &pairs));
         Ok(Self {
             n_components,
             interval: found.then(|| {
@@ -151,6 +165,8 @@ impl Chains {
             convergence: convergence(&used, &numbers),
             representative: (0..fits.len()).filter(|&chain| whole(&fits[chain])).nth(shown).unwrap_or(0),
             recurrence,
+            intervals: intervals(model, &others, &pairs),
+            until_sure: None,
             fits,
         })
     }
@@ -158,6 +174,29 @@ impl Chains {
     /// The chain that stands for all of them.
     pub fn fit(&self) -> &Fit {
         &self.fits[self.representative]
+    }
+
+    /// Why they ended: that of the chain that is shown, unless one was cut short.
+    pub fn stop_reason(&self) -> StopReason {
+        let mut reasons = self.fits.iter().map(|fit| fit.stop_reason);
+        let cut_short = reasons.clone().find(|reason| *reason == StopReason::Interrupted);
+        let cut_short = cut_short.or_else(|| reasons.find(|reason| reason.cut_short()));
+        cut_short.or(self.until_sure).unwrap_or(self.fit().stop_reason)
+    }
+
+    /// Runs `n` chains, or from `n` on [until they are sure](run_until_sure), and combines them.
+    pub fn run(
+        n: usize,
+        until_sure: bool,
+        seed: u64,
+        workers: &Workers,
+        start: impl Fn(usize, u64, &Workers) -> Result<Fit, Error> + Sync,
+    ) -> Result<Self, Error> {
+        if !until_sure {
+            return Self::new(run_chains(n, seed, workers, start)?);
+        }
+        let (fits, reason) = run_until_sure(n, seed, workers, start)?;
+        Ok(Self { until_sure: Some(reason), ..Self::new(fits)? })
     }
 
     /// R-hat of the number of components; `None` for one chain, and if the number was given.
@@ -228,16 +267,89 @@ pub fn run_chains(
     if n == 0 {
         return Err(bad_number(n));
     }
-    let start = |chain: usize, workers: &Workers| start(chain, chain_seed(seed, chain), workers);
-    let lanes = n.min(workers.threads());
-    if lanes == 1 {
-        return (0..n).map(|chain| start(chain, workers)).collect();
+    run_some(0..n, seed, workers, &start)
+}
+
+/// Runs chains until what they say about the number of components stands still, beginning with `n`: then as many again, and
+/// so on, at most [`MOST_CHAINS_UNTIL_SURE`] or `n`. The chains are those of [`run_chains`]. Why there are no more: they are
+/// sure, there may not be more of them, or one was cut short.
+///
+/// They are sure if there are at least four, and the number that is reported and its interval are those of the first
+/// half of the chains; and if R-hat of the number is at most 1.05, or all chains have the same number, or the first half of the
+/// chains said the same as the first quarter, too. So chains that keep to numbers of their own must say the same twice.
+/// This depends neither on time nor on threads, unless the workers have a deadline.
+pub fn run_until_sure(
+    n: usize,
+    seed: u64,
+    workers: &Workers,
+    start: impl Fn(usize, u64, &Workers) -> Result<Fit, Error> + Sync,
+) -> Result<(Vec<Fit>, StopReason), Error> {
+    let mut fits = run_chains(n, seed, workers, &start)?;
+    loop {
+        let cut_short = fits.iter().map(|fit| fit.stop_reason).find(|reason| reason.cut_short());
+        if let Some(reason) = cut_short {
+            return Ok((fits, reason));
+        }
+        if fits[0].stop_reason == StopReason::NoCounts {
+            return Ok((fits, StopReason::NoCounts));
+        }
+        if is_sure(&fits) {
+            return Ok((fits, StopReason::Sure));
+        }
+        if workers.late() {
+            return Ok((fits, StopReason::TimeBudget));
+        }
+        let here = fits.len();
+        let next = (2 * here).min(MOST_CHAINS_UNTIL_SURE.max(n));
+        if next == here {
+            return Ok((fits, StopReason::ChainLimit));
+        }
+        fits.extend(run_some(here..next, seed, workers, &start)?);
     }
-    let (next, failed, done) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(BTreeMap::new()));
+}
+
+/// The rule of [`run_until_sure`].
+fn is_sure(fits: &[Fit]) -> bool {
+    let n = fits.len();
+    if n < LEAST_CHAINS_TO_BE_SURE || says(fits) != says(&fits[..n / 2]) {
+        return false;
+    }
+    let all: Vec<&Fit> = fits.iter().collect();
+    let numbers: Vec<Vec<usize>> = fits.iter().map(kept_numbers).collect();
+    let same = fits.iter().all(|fit| fit.posterior.components() == fits[0].posterior.components());
+    let agreed = convergence(&all, &numbers).iter().any(|quantity| {
+        quantity.name == COMPONENTS && quantity.r_hat.is_some_and(|r_hat| r_hat <= LARGEST_R_HAT)
+    });
+    same || agreed || says(&fits[..n / 2]) == says(&fits[..n / 4])
+}
+
+/// The number of components that these chains report, and its interval.
+fn says(fits: &[Fit]) -> Option<(usize, (usize, usize))> {
+    let frequencies = frequencies(fits.iter().flat_map(kept_numbers));
+    let shown = representative(&fits.iter().collect::<Vec<_>>(), mode(&frequencies))?;
+    let reported = fits[shown].posterior.components();
+    Some((reported, interval(&frequencies, reported)))
+}
+
+/// Some chains, in their order. When it is late no more are started, but for the very first.
+fn run_some(
+    chains: Range<usize>,
+    seed: u64,
+    workers: &Workers,
+    start: &(impl Fn(usize, u64, &Workers) -> Result<Fit, Error> + Sync),
+) -> Result<Vec<Fit>, Error> {
+    let start = |chain: usize, workers: &Workers| start(chain, chain_seed(seed, chain), workers);
+    let lanes = chains.len().min(workers.threads());
+    let goes_on = |chain: usize| chain == 0 || !workers.late();
+    if lanes == 1 {
+        return chains.take_while(|&chain| goes_on(chain)).map(|chain| start(chain, workers)).collect();
+    }
+    let (next, failed) = (AtomicUsize::new(chains.start), AtomicBool::new(false));
+    let done = Mutex::new(BTreeMap::new());
     let lane = |workers: &Workers| {
-        while !failed.load(Ordering::Relaxed) {
+        while !failed.load(Ordering::Relaxed) && goes_on(next.load(Ordering::Relaxed)) {
             let chain = next.fetch_add(1, Ordering::Relaxed);
-            if chain >= n {
+            if chain >= chains.end {
                 break;
             }
             let result = start(chain, workers);

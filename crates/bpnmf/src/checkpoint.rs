@@ -9,7 +9,7 @@ use crate::infer::activations::Activations;
 use crate::infer::dictionary::Dictionary;
 use crate::infer::mask::Odds;
 use crate::infer::scatter::Scatter;
-use crate::infer::state::{Averages, Variational};
+use crate::infer::state::{Averages, Moments, Spread, Variational};
 use crate::infer::{Engine, State, Tiers};
 use crate::noise::Noise;
 use crate::run::{RunOptions, StopReason, TraceRow};
@@ -313,7 +313,7 @@ fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
             out.f64s(values)?;
         }
     }
-    let Averages { draws, dictionary, masked, inclusion, pi, log_likelihood } = averages;
+    let Averages { draws, dictionary, masked, inclusion, pi, log_likelihood, spread } = averages;
     out.u64(u64::from(*draws))?;
     out.some(!dictionary.is_empty())?;
     out.f32s(dictionary)?;
@@ -321,6 +321,13 @@ fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
     out.sparse(inclusion)?;
     out.f64s(pi)?;
     out.f64(*log_likelihood)?;
+    out.some(spread.is_some())?;
+    if let Some(Spread { signature, exposure }) = spread {
+        out.f32s(&signature.mean)?;
+        out.f32s(&signature.variance)?;
+        out.sparse(&exposure.mean)?;
+        out.sparse(&exposure.variance)?;
+    }
     out.some(scatter.is_some())?;
     scatter.as_ref().map_or(Ok(()), |scatter| scatter.write(out))
 }
@@ -372,10 +379,16 @@ fn read_state(from: &mut Reader<'_>) -> Result<State, Error> {
         inclusion: from.sparse(of_h)?,
         pi: from.f64s(components)?,
         log_likelihood: from.f64()?,
+        spread: if from.some()? { Some(read_spread(from, of_w, of_h)?) } else { None },
     };
     let iteration = u32::try_from(iteration).map_err(|_| bytes::bad("too many iterations"))?;
     let scatter = from.some()?.then(|| Scatter::read(from, features, observations)).transpose()?;
     Ok(State { dictionary, activations, odds, variational, averages, scatter, iteration })
+}
+
+fn read_spread(from: &mut Reader<'_>, of_w: usize, of_h: usize) -> Result<Spread, Error> {
+    let signature = Moments { mean: from.f32s(of_w)?, variance: from.f32s(of_w)? };
+    Ok(Spread { signature, exposure: Moments { mean: from.sparse(of_h)?, variance: from.sparse(of_h)? } })
 }
 
 #[cfg(test)]

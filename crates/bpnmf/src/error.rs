@@ -32,6 +32,17 @@ pub enum Error {
         /// Columns.
         observations: usize,
     },
+    /// A text is no time.
+    #[error("{text:?} is no time: write 60s, 5m, 2h or a number of seconds, above 0")]
+    BadTime {
+        /// What was given.
+        text: String,
+    },
+    /// Chains are to be made until the number of components is sure, but it is given.
+    #[error(
+        "chains cannot go on until the number of components is sure if the number is given: leave one of them out"
+    )]
+    SureOfForced,
     /// An entry is negative.
     #[error(
         "entry ({feature}, {observation}) is {value}: counts cannot be negative; if these are logarithms or z-scores, give the raw counts"

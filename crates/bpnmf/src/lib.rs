@@ -19,6 +19,7 @@ mod counts;
 mod diagnose;
 mod error;
 mod infer;
+mod intervals;
 mod kernel;
 mod meanfield;
 mod noise;
@@ -38,16 +39,19 @@ mod suspicion;
 mod synth;
 mod workers;
 
-pub use chains::{Chains, Convergence, Disagreement, chain_seed, run_chains};
+pub use chains::{
+    Chains, Convergence, Disagreement, MOST_CHAINS_UNTIL_SURE, chain_seed, run_chains, run_until_sure,
+};
 pub use checkpoint::{Checkpoint, Standing};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use infer::{Basis, Batch, Engine, Gibbs, Info, Init, ProjectOptions, Projection, Ssmf, State, Tiers};
+pub use intervals::Intervals;
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
 pub use noise::Noise;
-pub use plan::{EngineKind, Plan, Preset, Settings};
+pub use plan::{EngineKind, Plan, Preset, Settings, time_of};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, Prior};
 pub use random::{Key, Stream};

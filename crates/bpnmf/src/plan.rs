@@ -9,6 +9,7 @@ use crate::noise::Noise;
 use crate::prior::{CheckedPrior, Prior};
 use crate::run::RunOptions;
 use crate::search::Search;
+use std::time::Duration;
 
 /// The most parts that can be forced: above, somebody mistyped.
 const MOST_FORCED: usize = 10_000;
@@ -94,6 +95,8 @@ pub struct Plan {
     pub burn_in: Option<usize>,
     /// Runs from starts of their own. `None`: 4; with the paper's preset 1.
     pub chains: Option<usize>,
+    /// Whether to make more of them [until they are sure](crate::run_until_sure).
+    pub until_sure: bool,
     /// The seed of every random number.
     pub seed: u64,
     /// When to stop before the last iteration; `None` for never.
@@ -118,6 +121,7 @@ impl Default for Plan {
             iterations: None,
             burn_in: None,
             chains: None,
+            until_sure: false,
             seed: 0,
             stop: Some(StopRule::default()),
             prior: Prior::default(),
@@ -125,6 +129,30 @@ impl Default for Plan {
             ssmf: Ssmf::default(),
         }
     }
+}
+
+/// The time that a text says: `60s`, `5m`, `2h`, or a number of seconds.
+///
+/// ```
+/// use bpnmf::time_of;
+/// use std::time::Duration;
+/// assert_eq!(time_of("1.5m")?, Duration::from_secs(90));
+/// assert_eq!(time_of("60")?, time_of("60s")?);
+/// assert!(time_of("soon").is_err() && time_of("0s").is_err() && time_of("-3m").is_err());
+/// # Ok::<(), bpnmf::Error>(())
+/// ```
+pub fn time_of(text: &str) -> Result<Duration, Error> {
+    let trimmed = text.trim();
+    let (number, unit) = match trimmed.char_indices().last() {
+        Some((at, 's')) => (&trimmed[..at], 1.0),
+        Some((at, 'm')) => (&trimmed[..at], 60.0),
+        Some((at, 'h')) => (&trimmed[..at], 3600.0),
+        _ => (trimmed, 1.0),
+    };
+    let seconds = number.trim().parse::<f64>().ok().map(|number| unit * number);
+    // A hundred years are for ever.
+    let time = seconds.filter(|&seconds| seconds > 0.0 && seconds < 3.2e9).map(Duration::from_secs_f64);
+    time.filter(|time| !time.is_zero()).ok_or_else(|| Error::BadTime { text: text.to_owned() })
 }
 
 /// A plan that can run.
@@ -189,6 +217,9 @@ impl Plan {
     }
 
     fn settings_of(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<Settings, Error> {
+        if self.until_sure && self.forced.is_some() {
+            return Err(Error::SureOfForced);
+        }
         let iterations = self.iterations(kind, counts)?;
         let components = self.components.unwrap_or(COMPONENTS.max(self.forced.unwrap_or(0)));
         let prior = Prior { components, ..self.prior }.check()?;

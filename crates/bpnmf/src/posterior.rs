@@ -1,7 +1,8 @@
 //! What a run found: the components that count, ordered by their share of the counts.
 
 use crate::counts::Counts;
-use crate::infer::state::{Slots, least_usage};
+use crate::infer::state::{Moments, Slots, least_usage};
+use crate::intervals::Spread;
 
 /// How far the evidence of a component can be too low, in nats for each of its F + usage parameters: the bound prices a
 /// parameter of a weak component too high. True components of weak data come out at -0.55 and above, surplus ones of
@@ -102,6 +103,8 @@ pub struct Posterior {
     pub on_anywhere: usize,
     /// Posterior mean of log p(X | W, H, S).
     pub log_likelihood: f64,
+    /// How the draws spread; `None` if there are no two draws, see [`crate::Intervals`].
+    pub(crate) spread: Option<Spread>,
 }
 
 impl Posterior {
@@ -155,6 +158,19 @@ impl Posterior {
             kept.iter().flat_map(|&k| (0..observations).map(move |t| values[t * k_slots + k])).collect()
         };
         let w = |k: usize, f: usize| (scale * slots.dictionary[k * features + f]) as f32;
+        let square = (scale * scale) as f32;
+        let spread = slots.spread.map(|spread| {
+            let at = |moments: &Moments, i: usize| [moments.mean[i], moments.variance[i]];
+            let signature = |f: usize, k: usize| at(&spread.signature, k * features + f);
+            let exposure = |k: usize, t: usize| {
+                let [mean, variance] = at(&spread.exposure, t * k_slots + k);
+                [scale as f32 * mean, square * variance]
+            };
+            Spread {
+                signature: (0..features).flat_map(|f| kept.iter().map(move |&k| signature(f, k))).collect(),
+                exposure: kept.iter().flat_map(|&k| (0..observations).map(move |t| exposure(k, t))).collect(),
+            }
+        });
         let evidence = match counting {
             // Slots that are nowhere likely to be on were not judged. One of them that is kept all the same is the only
             // component, and nothing could take over from it.
@@ -180,6 +196,7 @@ impl Posterior {
             evidence,
             on_anywhere: usage.iter().filter(|&&n| some && n >= 0.5).count(),
             log_likelihood: slots.log_likelihood,
+            spread,
         }
     }
 
@@ -209,6 +226,7 @@ mod tests {
             inclusion: &inclusion,
             pi: vec![0.5; 3],
             log_likelihood: 0.0,
+            spread: None,
         };
         let counts = Counts::from_dense(2, 20, vec![50.0; 40]).unwrap();
         Posterior::new(

@@ -31,10 +31,15 @@ impl Recurrence {
 }
 
 /// For every component of `model`: which of the other chains have it, too.
-pub(crate) fn recurrences(model: &Posterior, others: &[&Posterior]) -> Vec<Recurrence> {
+/// `pairs` are those of `model` with each of them.
+pub(crate) fn recurrences(
+    model: &Posterior,
+    others: &[&Posterior],
+    pairs: &[Vec<(usize, usize)>],
+) -> Vec<Recurrence> {
     let mut shares: Vec<Vec<f64>> = model.share.iter().map(|&share| vec![share]).collect();
-    for other in others {
-        for (k, j) in pairs(model, other) {
+    for (other, pairs) in others.iter().zip(pairs) {
+        for &(k, j) in pairs {
             shares[k].push(other.share[j]);
         }
     }
@@ -49,7 +54,7 @@ pub(crate) fn recurrences(model: &Posterior, others: &[&Posterior]) -> Vec<Recur
 
 /// The components of two models that are the same, one to one: pairs are taken in the order of the smaller one of their two
 /// cosines, largest first.
-fn pairs(x: &Posterior, y: &Posterior) -> Vec<(usize, usize)> {
+pub(crate) fn pairs(x: &Posterior, y: &Posterior) -> Vec<(usize, usize)> {
     let (left, right) = (x.components(), y.components());
     let by_w = cosines(&x.dictionary, left, &y.dictionary, right);
     let (h_x, h_y) = (by_columns(x), by_columns(y));
@@ -108,6 +113,11 @@ fn norms(x: &[f32], columns: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    fn recurrences(model: &Posterior, others: &[&Posterior]) -> Vec<Recurrence> {
+        let pairs: Vec<_> = others.iter().map(|other| pairs(model, other)).collect();
+        super::recurrences(model, others, &pairs)
+    }
+
     /// A posterior of 4 features and 3 columns with these components: W, H and the share of each.
     fn posterior(components: &[([f32; 4], [f32; 3], f64)]) -> Posterior {
         let number = components.len();
@@ -125,6 +135,7 @@ mod tests {
             rare: 0,
             on_anywhere: number,
             log_likelihood: 0.0,
+            spread: None,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::infer::activations::Activations;
 use crate::infer::dictionary::{Dictionary, stored};
 use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Variational};
+use crate::intervals::Spread;
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 
@@ -64,6 +65,13 @@ impl<'a, H: Fn(usize, usize) -> f64> NeverSeen<'a, H> {
 
     fn mean(&self, empty: usize, k: usize) -> f64 {
         self.shape(empty) / self.rate(empty, k)
+    }
+
+    /// Mean and variance of W of the empty row `empty` over `size`, the sum of W of the others.
+    fn signature(&self, empty: usize, k: usize, size: f64) -> [f32; 2] {
+        let rate = self.rate(empty, k) * size;
+        let shape = self.shape(empty);
+        [(shape / rate) as f32, (shape / (rate * rate)) as f32]
     }
 }
 
@@ -117,7 +125,8 @@ pub(crate) fn factors(state: &State, occupied: &Occupied, prior: &CheckedPrior) 
 pub(crate) fn state(state: &State, occupied: &Occupied, prior: &CheckedPrior) -> State {
     let (dictionary, activations) = factors(state, occupied, prior);
     let components = dictionary.components();
-    let Averages { draws, dictionary: means, masked, inclusion, pi, log_likelihood } = &state.averages;
+    let Averages { draws, dictionary: means, masked, inclusion, pi, log_likelihood, spread: _ } =
+        &state.averages;
     let average = |k: usize, t: usize| f64::from(masked[t * components + k]);
     let never_seen = NeverSeen::new(occupied, prior, components, average);
     let averages = Averages {
@@ -127,6 +136,8 @@ pub(crate) fn state(state: &State, occupied: &Occupied, prior: &CheckedPrior) ->
         inclusion: by_columns(occupied, inclusion, components, 0.0),
         pi: pi.clone(),
         log_likelihood: *log_likelihood,
+        // The posterior has it: nothing reads it from here.
+        spread: None,
     };
     let variational = state.variational.as_ref().map(|q| Variational {
         nu_w: by_components(occupied, &q.nu_w, |e, _| never_seen.shape(e)),
@@ -171,7 +182,24 @@ pub(crate) fn posterior(
     let by_rows = |values: &[f32]| -> Vec<f32> {
         values.chunks_exact(columns).flat_map(|row| by_columns(occupied, row, 1, 0.0)).collect()
     };
+    let sizes: Vec<f64> = (0..components)
+        .map(|k| found.dictionary.iter().skip(k).step_by(components).map(|&w| f64::from(w) / scale).sum())
+        .collect();
+    let spread = found.spread.as_ref().map(|spread| {
+        let mut signature = vec![[0.0; 2]; occupied.features() * components];
+        for (&f, row) in occupied.rows().iter().zip(spread.signature.chunks_exact(components.max(1))) {
+            signature[f as usize * components..][..components].copy_from_slice(row);
+        }
+        for (e, &f) in occupied.empty_rows().iter().enumerate() {
+            for k in 0..components {
+                signature[f as usize * components + k] = never_seen.signature(e, k, sizes[k]);
+            }
+        }
+        let rows = spread.exposure.chunks_exact(columns);
+        Spread { signature, exposure: rows.flat_map(|row| by_columns(occupied, row, 1, [0.0; 2])).collect() }
+    });
     Posterior {
+        spread,
         features: occupied.features(),
         observations: occupied.observations(),
         dictionary,

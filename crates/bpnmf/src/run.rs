@@ -77,6 +77,12 @@ pub enum StopReason {
     IterationLimit,
     /// An observer asked for it.
     Interrupted,
+    /// The time was over, see [`Workers::with_deadline`].
+    TimeBudget,
+    /// Of several chains: they were sure, see [`crate::run_until_sure`].
+    Sure,
+    /// Of several chains: there were as many as there may be before they were sure.
+    ChainLimit,
     /// There is not a single count: nothing to infer.
     NoCounts,
 }
@@ -88,8 +94,16 @@ impl StopReason {
             Self::Converged => "converged",
             Self::IterationLimit => "iteration limit",
             Self::Interrupted => "interrupted",
+            Self::TimeBudget => "time budget",
+            Self::Sure => "sure",
+            Self::ChainLimit => "chain limit",
             Self::NoCounts => "no counts",
         }
+    }
+
+    /// Whether the run had more to do.
+    pub(crate) fn cut_short(self) -> bool {
+        matches!(self, Self::Interrupted | Self::TimeBudget)
     }
 }
 
@@ -368,7 +382,11 @@ pub fn run_from(
         trace.push(row);
         objective.push(row.log_joint);
         components.push(row.active);
-        ended = if !observer.step(&row) || interrupted {
+        let asked = !observer.step(&row);
+        let late = workers.late();
+        ended = if late {
+            Some(StopReason::TimeBudget)
+        } else if asked || interrupted {
             Some(StopReason::Interrupted)
         } else {
             over(&objective, &components)
@@ -379,7 +397,7 @@ pub fn run_from(
             at: At::Iteration { discovery: discovery.as_ref(), trace: &trace, state: &state },
             ended,
         };
-        if !interrupted && !observer.stands(&standing) {
+        if !interrupted && !late && !observer.stands(&standing) {
             ended = ended.or(Some(StopReason::Interrupted));
         }
     }

@@ -1,10 +1,12 @@
-//! Who does the work: threads, instructions, block size, and the memory they reuse. Results do not depend on any of it.
+//! Who does the work, and until when: threads, instructions, block size, and the memory they reuse. Results depend on none of it
+//! but the time that there is, if it is limited.
 
 use crate::error::Error;
 use crate::infer::local::{Scratch, Workspace};
 use crate::kernel::Simd;
 use rayon::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// Threads and their memory.
 #[derive(Debug)]
@@ -12,6 +14,8 @@ pub struct Workers {
     pub(crate) simd: Simd,
     /// Columns between two merges; `None` to choose.
     pub(crate) block: Option<usize>,
+    /// When the work shall end.
+    deadline: Option<Instant>,
     pool: Option<rayon::ThreadPool>,
     scratch: Vec<Mutex<Scratch>>,
     workspace: Mutex<Workspace>,
@@ -23,6 +27,7 @@ impl Workers {
         Self {
             simd: Simd::Auto.resolved(),
             block: None,
+            deadline: None,
             pool: None,
             scratch: vec![Mutex::default()],
             workspace: Mutex::default(),
@@ -64,11 +69,29 @@ impl Workers {
         self
     }
 
+    /// The same workers, who end runs at this time: within a second or two, also in a search, but not before the first
+    /// iteration. Such a run has [`crate::StopReason::TimeBudget`], and what it found depends on the machine.
+    pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Whether the time is over.
+    pub fn late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// One of them, on the caller's own thread.
+    pub(crate) fn alone(&self) -> Self {
+        Self { simd: self.simd, deadline: self.deadline, ..Self::serial() }
+    }
+
     /// The threads dealt out among `parts` new workers with the same instructions and blocks; at least one each.
     pub(crate) fn shared(&self, parts: usize) -> Result<Vec<Self>, Error> {
         let share = |part: usize| {
             let threads = self.threads() / parts + usize::from(part < self.threads() % parts);
-            Ok(Self { simd: self.simd, block: self.block, ..Self::new(threads.max(1))? })
+            let Self { simd, block, deadline, .. } = *self;
+            Ok(Self { simd, block, deadline, ..Self::new(threads.max(1))? })
         };
         (0..parts).map(share).collect()
     }

@@ -36,6 +36,16 @@ pub(crate) struct ModelArgs {
     #[arg(long, value_name = "N")]
     pub(crate) chains: Option<usize>,
 
+    /// Make more chains until they say the same: twice as many while the last half of them changed the number of parts or its
+    /// interval, at most 64. The result does not depend on time or threads
+    #[arg(long)]
+    pub(crate) until_sure: bool,
+
+    /// Stop after this time, as 60s, 5m, 2h or seconds, with what there is by then. On its own it is a limit; with --until-sure
+    /// there are as many chains as it takes and there is time for
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) time_budget: Option<String>,
+
     /// Threads to use [default: all cores]; the result does not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,

@@ -9,6 +9,7 @@ use bpnmf::{
     Settings, Simd, Ssmf, StopRule, Workers,
 };
 use std::path::Path;
+use std::time::Instant;
 
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
@@ -22,6 +23,7 @@ pub(crate) struct Config {
     pub(crate) prior: CheckedPrior,
     pub(crate) options: RunOptions,
     pub(crate) chains: usize,
+    pub(crate) until_sure: bool,
     pub(crate) workers: Workers,
     pub(crate) preset: &'static str,
     plan: Plan,
@@ -42,13 +44,15 @@ impl Config {
                 args.checkpoint_every
             )));
         }
+        let deadline = deadline(args.time_budget.as_deref())?;
         let Settings { engine, prior, options } = plan.settings()?;
         Ok(Self {
             engine,
             prior,
             options,
             chains: plan.chains()?,
-            workers: workers(args.threads, args.simd)?,
+            until_sure: plan.until_sure,
+            workers: workers(args.threads, args.simd)?.with_deadline(deadline),
             preset: plan.preset.name(),
             plan,
             held_out: None,
@@ -127,6 +131,7 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
         iterations: args.iterations,
         burn_in: args.gibbs.burn_in,
         chains: args.chains,
+        until_sure: args.until_sure,
         seed: args.seed,
         stop: (!args.no_stop)
             .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),
@@ -155,6 +160,13 @@ fn noise(text: &str) -> Result<Option<Noise>, Failure> {
     };
     let refused = || format!("--noise is {text}: it must be auto, poisson or a finite number above 0");
     given.map(Some).ok_or_else(|| Failure::Request(refused()))
+}
+
+/// When the time that somebody gives is over, counted from now.
+fn deadline(text: Option<&str>) -> Result<Option<Instant>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    let time = bpnmf::time_of(text).map_err(|error| Failure::Request(format!("--time-budget: {error}")))?;
+    Ok(Instant::now().checked_add(time))
 }
 
 /// The threads asked for, 0 for all cores.
@@ -198,8 +210,8 @@ fn prior(args: &ModelArgs) -> Prior {
 /// Errors if the states of all chains need more memory than there is. The arrays of a run are made in many places; this
 /// asks once.
 fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(), Failure> {
-    // Two parameters of q or two sums in double precision, averages and states in single precision, and scratch: measured.
-    const BYTES_A_SITE: usize = 44;
+    // Two parameters of q or two sums in double precision, averages, variances and states in single precision, and scratch: measured.
+    const BYTES_A_SITE: usize = 52;
     let sites = components.saturating_mul(counts.observations().saturating_add(counts.features()));
     let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains) as u64;
     let available = memory::available();

@@ -126,7 +126,7 @@ pub(crate) fn run(
     progress: Progress,
     keeper: &Keeper,
 ) -> Result<(Chains, Progress), Failure> {
-    let Config { engine, prior, options, workers, chains, .. } = config;
+    let Config { engine, prior, options, workers, chains, until_sure, .. } = config;
     let progress = Mutex::new(progress);
     let start = |chain: usize, seed: u64, workers: &bpnmf::Workers| -> Result<Fit, Error> {
         let options = RunOptions { seed, ..options.clone() };
@@ -137,12 +137,12 @@ pub(crate) fn run(
         watcher.progress().chain_over(chain);
         Ok(fit)
     };
-    let fits = bpnmf::run_chains(*chains, options.seed, workers, start).map_err(|error| {
+    let chains = Chains::run(*chains, *until_sure, options.seed, workers, start).map_err(|error| {
         keeper.abandon();
         Failure::from(error)
     })?;
     keeper.check()?;
-    Ok((Chains::new(fits)?, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
+    Ok((chains, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// Seconds since `begin`, and those before it of chains that went on from a checkpoint.

@@ -4,7 +4,9 @@ use super::config::Config;
 use super::trace;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use bpnmf::{Chains, CheckedPrior, Convergence, Discovery, Fit, Posterior, Prior, Resolution, StopReason};
+use bpnmf::{
+    Chains, CheckedPrior, Convergence, Discovery, Fit, Intervals, Posterior, Prior, Resolution, StopReason,
+};
 use bpnmf_io::Array;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -165,10 +167,9 @@ impl Results<'_> {
         coarsening(self.fit())
     }
 
-    /// Why the runs ended: that of the chain that is shown, unless one was cut short.
+    /// Why the runs ended.
     pub(crate) fn stop_reason(&self) -> StopReason {
-        let cut_short = self.chains.fits.iter().any(|fit| fit.stop_reason == StopReason::Interrupted);
-        if cut_short { StopReason::Interrupted } else { self.fit().stop_reason }
+        self.chains.stop_reason()
     }
 
     /// What keeps the result from being trusted.
@@ -185,7 +186,7 @@ impl Results<'_> {
 
     /// Says it on stderr, whoever is watching; of runs that were cut short nobody expects that they agree.
     pub(crate) fn warn(&self) {
-        if self.stop_reason() == StopReason::Interrupted {
+        if matches!(self.stop_reason(), StopReason::Interrupted | StopReason::TimeBudget) {
             return;
         }
         self.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
@@ -208,6 +209,13 @@ impl Results<'_> {
             ("S", Array::new(&[parts, observations], &posterior.inclusion[..])),
             ("pi", Array::new(&[parts], &posterior.pi[..])),
         ];
+        if let Some(Intervals { dictionary, activations, .. }) = &self.chains.intervals {
+            let ends = [("W_low", "H_low"), ("W_high", "H_high")];
+            for ((of_w, of_h), (w, h)) in ends.into_iter().zip(dictionary.iter().zip(activations)) {
+                arrays.push((of_w, Array::new(&[features, parts], &w[..])));
+                arrays.push((of_h, Array::new(&[parts, observations], &h[..])));
+            }
+        }
         arrays.extend(extra.arrays.iter().cloned());
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
         write_text(folder, "trace.csv", &trace::table(&self.chains.fits))?;

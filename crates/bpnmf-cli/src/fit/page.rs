@@ -104,6 +104,9 @@ impl Results<'_> {
             StopReason::Converged => format!("the objective settled after {iterations}"),
             StopReason::IterationLimit => format!("all {iterations} done"),
             StopReason::Interrupted => format!("interrupted after {iterations}"),
+            StopReason::TimeBudget => format!("the time budget was used up after {iterations}"),
+            StopReason::Sure => "sure: the last half of the chains changed nothing".to_owned(),
+            StopReason::ChainLimit => "not sure, and no more chains may be made".to_owned(),
             StopReason::NoCounts if self.coarsening() < 1.0 => {
                 "at this resolution there is not a single count left".to_owned()
             }

@@ -237,3 +237,50 @@ fn an_interrupt_ends_all_chains() {
         assert!(summary["iterations"].as_u64().unwrap() > 1, "not one that was only begun");
     }
 }
+
+#[test]
+fn chains_until_they_are_sure_are_those_of_a_run_with_so_many_and_do_not_depend_on_threads() {
+    let bench = Bench::new();
+    bench.ok("synth --seed 1 --features 20 --observations 60 -k 10 --gamma scale --out data");
+    bench.ok("fit data/X.npy --out sure --chains 2 --until-sure --threads 1");
+    let summary = bench.json("sure/summary.json");
+    let (chains, reason) = (summary["chains"].as_u64().unwrap(), summary["stop_reason"].as_str().unwrap());
+    assert!([4, 8, 16, 32, 64].contains(&chains), "{chains}");
+    assert!(["sure", "chain limit"].contains(&reason), "{reason}");
+    bench.ok("fit data/X.npy --out again --chains 2 --until-sure --threads 3");
+    bench.ok(&format!("fit data/X.npy --out same --chains {chains}"));
+    for out in ["again", "same"] {
+        assert!(bench.bytes(&format!("{out}/model.npz")) == bench.bytes("sure/model.npz"), "{out}");
+        assert_eq!(
+            bench.json(&format!("{out}/summary.json"))["n_components_pmf"],
+            summary["n_components_pmf"]
+        );
+    }
+}
+
+#[test]
+fn a_time_budget_is_kept_in_a_search_and_the_result_is_complete() {
+    let bench = Bench::new();
+    bench.ok("synth --seed 2 --features 300 --observations 3000 --out data");
+    let begin = std::time::Instant::now();
+    bench.ok("fit data/X.npy --out out --time-budget 1s");
+    let seconds = begin.elapsed().as_secs_f64();
+    let summary = bench.json("out/summary.json");
+    assert_eq!(summary["stop_reason"], "time budget");
+    assert!(seconds < 15.0, "{seconds}");
+    assert!(summary["n_components"].as_u64().unwrap() > 0 && !bench.path("out/checkpoint").exists());
+    for (flags, sentence) in [
+        (
+            "--time-budget soon",
+            "--time-budget: \"soon\" is no time: write 60s, 5m, 2h or a number of seconds, above 0",
+        ),
+        (
+            "--time-budget -1s",
+            "--time-budget: \"-1s\" is no time: write 60s, 5m, 2h or a number of seconds, above 0",
+        ),
+        ("--until-sure --force-components 3", "chains cannot go on until the number of components is sure"),
+    ] {
+        let told = bench.fails(&format!("fit data/X.npy --out bad {flags}"), 2);
+        assert!(told.contains(sentence), "{told}");
+    }
+}

@@ -31,12 +31,18 @@ fn fits_with(bench: &Bench, name: &str, features: usize, observations: usize, fl
         let arrays = bench.arrays(&format!("{out}/model.npz"));
         let shapes: Vec<(&str, &[usize])> =
             arrays.iter().map(|(name, shape, _)| (name.as_str(), shape.as_slice())).collect();
-        let expected: [(&str, &[usize]); 4] = [
-            ("W", &[features, parts]),
-            ("H", &[parts, observations]),
-            ("S", &[parts, observations]),
-            ("pi", &[parts]),
-        ];
+        let (of_w, of_h) = ([features, parts], [parts, observations]);
+        let mut expected: Vec<(&str, &[usize])> =
+            vec![("W", &of_w), ("H", &of_h), ("S", &of_h), ("pi", &of_h[..1])];
+        if engine == "gibbs" {
+            let ends: [(&str, &[usize]); 4] =
+                [("W_low", &of_w), ("H_low", &of_h), ("W_high", &of_w), ("H_high", &of_h)];
+            expected.extend(ends);
+            for (mean, low, high) in [(0, 4, 6), (1, 5, 7)] {
+                let [mean, low, high] = [mean, low, high].map(|i| &arrays[i].2);
+                assert!((0..mean.len()).all(|i| low[i] <= mean[i] && mean[i] <= high[i]), "{out}");
+            }
+        }
         assert_eq!(shapes, expected, "{out}");
         for (array, _, values) in &arrays {
             assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0), "{out}: {array}");

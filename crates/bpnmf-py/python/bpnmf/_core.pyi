@@ -33,6 +33,8 @@ def fit(
     seed: int,
     prior: Mapping[str, float],
     chains: int | None,
+    until_sure: bool,
+    time_budget: str | None,
     threads: int,
     watch: Callable[[dict[str, Any]], bool] | None,
     guess: tuple[int, int, int] | None = None,

@@ -80,6 +80,11 @@ class BetaProcessNMF(Base):
         come back in every run, and the best one of the right size is the model. One chain seldom leaves the number it
         starts with, and says nothing about how sure it is. None: 4, and 1 with ``preset="paper"``. They share the
         threads: with ``n_jobs=2`` four chains take less than twice the time of one.
+    until_sure : bool, default=False
+        Make more chains until they say the same: twice as many while the last half of them changed the number of
+        components or its interval, at most 64. Not with `n_components`.
+    time_budget : number, str or None, default=None
+        Stop after so many seconds, or "60s", "5m", "2h", with what there is by then. The result depends on the machine.
     max_iter : int or None, default=None
         The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
     tol : float or None, default=1e-4
@@ -115,6 +120,12 @@ class BetaProcessNMF(Base):
         Posterior probability that a component is on in a sample of the fit.
     activations_ : ndarray of shape (n_samples, n_components), float32
         Posterior mean of H S in the samples of the fit. `transform` gives nearly the same, from W alone.
+    components_interval_ : ndarray of shape (2, n_components, n_features), float32, or None
+        The low and the high ends of 90 % intervals of `components_`, from the draws of all chains that have a
+        component; of one chain within it. The scale between W and H is held, so that divided by
+        ``components_.sum(axis=1)`` they are the intervals of the shares of the features. None unless the engine is "gibbs".
+    activations_interval_ : ndarray of shape (2, n_samples, n_components), float32, or None
+        The same of `activations_`; times ``components_.sum(axis=1)`` in expected counts.
     share_ : ndarray of shape (n_components,)
         Share of the counts that a component explains.
     share_interval_ : ndarray of shape (n_components, 2) or None
@@ -134,7 +145,8 @@ class BetaProcessNMF(Base):
     n_iter_ : int
         Iterations of the chain that became the model.
     stop_reason_ : str
-        Why it ended: "converged", "iteration limit", "interrupted" or "no counts".
+        Why it ended: "converged", "iteration limit", "interrupted", "time budget" or "no counts"; with `until_sure`
+        "sure", or "chain limit" if 64 chains were not enough.
     prior_ : dict
         The prior that was used: learned, or as given.
     coarsening_ : float
@@ -178,6 +190,8 @@ class BetaProcessNMF(Base):
     pi_: Floats
     inclusion_: Singles
     activations_: Singles
+    components_interval_: Singles | None
+    activations_interval_: Singles | None
     share_: Floats
     share_interval_: Floats | None
     usage_: Floats
@@ -207,6 +221,8 @@ class BetaProcessNMF(Base):
         prior: Prior | Mapping[str, float] | None = None,
         noise: str | float = "auto",
         n_chains: int | None = None,
+        until_sure: bool = False,
+        time_budget: float | str | None = None,
         max_iter: int | None = None,
         tol: float | None = 1e-4,
         random_state: Any = None,
@@ -222,6 +238,8 @@ class BetaProcessNMF(Base):
         self.prior = prior
         self.noise = noise
         self.n_chains = n_chains
+        self.until_sure = until_sure
+        self.time_budget = time_budget
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
@@ -480,6 +498,8 @@ class BetaProcessNMF(Base):
             "seed": _seed(self.random_state),
             "prior": self._prior(),
             "chains": chains,
+            "until_sure": bool(self.until_sure),
+            "time_budget": None if self.time_budget is None else str(self.time_budget),
             "threads": _threads(self.n_jobs),
         }
 
@@ -513,6 +533,7 @@ class BetaProcessNMF(Base):
         self.components_ = np.ascontiguousarray(found["W"].T)
         self.activations_ = found["H"].T
         self.inclusion_ = found["S"].T
+        self.components_interval_, self.activations_interval_ = found["intervals"] or (None, None)
         self.pi_ = found["pi"]
         self.share_ = found["share"]
         self.usage_ = found["usage"]

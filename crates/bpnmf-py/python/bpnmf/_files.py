@@ -27,7 +27,7 @@ _PLAIN = (
     "seed_",
     "n_features_in_",
 )
-_OPTIONAL = ("evidence_", "component_recurrence_", "share_interval_")
+_OPTIONAL = ("evidence_", "component_recurrence_", "share_interval_", "components_interval_", "activations_interval_")
 
 
 def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:

@@ -330,3 +330,51 @@ fn what_is_watched_is_what_the_state_says() {
     let told = fit.trace.last().unwrap().activation;
     assert!((told / expected - 1.0).abs() < 1e-12, "{told} {expected}");
 }
+
+/// Chains made until they are sure, of models with so many components as `number` says.
+fn until_sure(n: usize, threads: usize, number: impl Fn(usize) -> usize + Sync) -> (Vec<usize>, StopReason) {
+    let one = start(&*engines()[0], &counts(), 1, &Workers::serial()).unwrap();
+    let made = |chain: usize, _: u64, _: &Workers| {
+        let mut fit = one.clone();
+        fit.posterior.pi = vec![0.5; number(chain)];
+        fit.trace.iter_mut().for_each(|row| row.active = number(chain));
+        Ok(fit)
+    };
+    let (fits, reason) = run_until_sure(n, 5, &Workers::new(threads).unwrap(), made).unwrap();
+    (fits.iter().map(|fit| fit.posterior.components()).collect(), reason)
+}
+
+#[test]
+fn chains_are_made_until_the_last_half_of_them_changes_nothing() {
+    for threads in [1, 3] {
+        // All the same: four are enough, and fewer are not.
+        assert_eq!(until_sure(4, threads, |_| 7), (vec![7; 4], StopReason::Sure));
+        assert_eq!(until_sure(1, threads, |_| 7), (vec![7; 4], StopReason::Sure));
+        // The third and fourth change the interval, the next four do not, but R-hat is infinite: the next eight must not either.
+        let twos = |chain: usize| if chain % 4 < 2 { 5 } else { 6 };
+        let (numbers, reason) = until_sure(4, threads, twos);
+        assert_eq!((numbers.len(), reason), (16, StopReason::Sure));
+        assert_eq!(numbers, (0..16).map(twos).collect::<Vec<_>>(), "in their order");
+        // Every chain finds one more.
+        let (numbers, reason) = until_sure(4, threads, |chain| 1 + chain);
+        assert_eq!((numbers.len(), reason), (MOST_CHAINS_UNTIL_SURE, StopReason::ChainLimit));
+    }
+}
+
+#[test]
+fn when_the_time_is_over_no_more_chains_begin_and_every_one_has_one_iteration() {
+    let engine = &*engines()[0];
+    let counts = counts();
+    for threads in [1, 2] {
+        let late = Workers::new(threads).unwrap().with_deadline(Some(std::time::Instant::now()));
+        for until_sure in [false, true] {
+            let chains = Chains::run(3, until_sure, 1, &late, |_, seed, workers| {
+                assert!(workers.late());
+                start(engine, &counts, seed, workers)
+            });
+            let chains = chains.unwrap();
+            assert_eq!(chains.stop_reason(), StopReason::TimeBudget);
+            assert!(chains.fits.len() <= threads && chains.fit().trace.len() == 1);
+        }
+    }
+}

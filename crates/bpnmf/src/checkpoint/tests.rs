@@ -247,6 +247,19 @@ fn a_search_that_goes_on_from_any_stage_finds_the_same_in_every_bit() {
         }
         let mut keep = KeepStage { at: 1, ends: true, seen: 0, bytes: Vec::new() };
         run(&engine, &counts, &prior, &options, &two, &mut keep).unwrap();
+        // The first stage of the search is that of factors, after the version of the search.
+        let place = keep.bytes.windows(7).position(|word| word == b"factors").expect("stages have names");
+        let mut renamed = keep.bytes.clone();
+        renamed[place..place + 7].copy_from_slice(b"anthems");
+        let nobody = &mut |_: &TraceRow| true;
+        let again = Some(Checkpoint::read(&renamed).unwrap());
+        let error = run_from(again, &engine, &counts, &prior, &options, &one, nobody).unwrap_err();
+        let reason = "its search went another way: to the stage \"anthems\", not \"factors\"";
+        assert_eq!(error, Error::BadCheckpoint { reason: reason.to_owned() });
+        let mut older = keep.bytes.clone();
+        older[place - 24] += 1;
+        let reason = "it is of version 2 of the search, this is 1".to_owned();
+        assert_eq!(Checkpoint::read(&older).unwrap_err(), Error::BadCheckpoint { reason });
         for length in (0..keep.bytes.len()).step_by(53) {
             assert!(Checkpoint::read(&keep.bytes[..length]).is_err(), "cut to {length} bytes");
         }

@@ -6,7 +6,7 @@ use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::local::{Allocation, GROUP, LocalStep, blocks};
 use super::mask::{Odds, Proposal, Sweep};
 use super::scatter::{self, Scatter};
-use super::state::{Averages, Slots, report};
+use super::state::{Averages, Slots, Spread, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
@@ -159,6 +159,11 @@ impl Gibbs {
             averages.pi[k] += rate * (pi - averages.pi[k]);
         }
         averages.log_likelihood += rate * (info.log_likelihood - averages.log_likelihood);
+        // States of the expected counts are no draws from the posterior.
+        if iteration >= self.burn_in && !self.expected {
+            let new = || Spread::new(features, components, counts.observations());
+            averages.spread.get_or_insert_with(new).blend(workers.simd, dictionary, activations, rate);
+        }
         info
     }
 }
@@ -284,6 +289,7 @@ impl Engine for Gibbs {
             inclusion: &averages.inclusion,
             pi: averages.pi.clone(),
             log_likelihood: averages.log_likelihood,
+            spread: averages.spread.as_ref().filter(|_| averages.draws > 1),
         }
     }
 }

@@ -329,6 +329,7 @@ impl Engine for Ssmf {
             inclusion: &state.averages.inclusion,
             pi,
             log_likelihood: state.averages.log_likelihood,
+            spread: None,
         }
     }
 }

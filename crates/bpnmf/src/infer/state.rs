@@ -54,6 +54,79 @@ pub(crate) struct Averages {
     pub(crate) inclusion: Vec<f32>,
     pub(crate) pi: Vec<f64>,
     pub(crate) log_likelihood: f64,
+    /// How the states spread about their averages; `None` before the burn-in is over, and for an engine whose states are not
+    /// draws from the posterior.
+    pub(crate) spread: Option<Spread>,
+}
+
+/// Means and variances of what does not depend on the scale between W and H.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Spread {
+    /// Signatures, W_fk / sum_f W_fk, at `k * F + f`.
+    pub(crate) signature: Moments,
+    /// Exposures, H_kt S_kt sum_f W_fk, at `t * K + k`.
+    pub(crate) exposure: Moments,
+}
+
+/// Means and variances of the same length.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) mean: Vec<f32>,
+    pub(crate) variance: Vec<f32>,
+}
+
+impl Moments {
+    pub(crate) fn new(length: usize) -> Self {
+        Self { mean: vec![0.0; length], variance: vec![0.0; length] }
+    }
+}
+
+impl Spread {
+    pub(crate) fn new(features: usize, components: usize, observations: usize) -> Self {
+        let (of_w, of_h) = (features * components, components * observations);
+        Self { signature: Moments::new(of_w), exposure: Moments::new(of_h) }
+    }
+
+    /// Takes one more state in, with the weight `rate`.
+    pub(crate) fn blend(
+        &mut self,
+        simd: Simd,
+        dictionary: &Dictionary,
+        activations: &Activations,
+        rate: f64,
+    ) {
+        let (features, components) = (dictionary.features(), dictionary.components());
+        let Self { signature, exposure } = self;
+        let rows = signature.mean.chunks_mut(features).zip(signature.variance.chunks_mut(features));
+        for (k, (mean, variance)) in rows.enumerate() {
+            let scale = (1.0 / dictionary.sum(k)) as f32;
+            towards(simd, mean, variance, dictionary.row(k), scale, rate as f32);
+        }
+        let (mut parts, mut column) = (Vec::with_capacity(components), vec![0.0; components]);
+        let columns = exposure.mean.chunks_mut(components).zip(exposure.variance.chunks_mut(components));
+        for (t, (mean, variance)) in columns.enumerate() {
+            column.fill(0.0);
+            activations.column(t).list(&mut parts);
+            parts.iter().for_each(|&(k, h)| column[k] = (f64::from(h) * dictionary.sum(k)) as f32);
+            towards(simd, mean, variance, &column, 1.0, rate as f32);
+        }
+    }
+}
+
+dispatch! {
+    /// Takes scale values into running means and variances with the weight `rate`: Welford's update, which does not take the
+    /// difference of two large numbers.
+    fn towards [] (mean: &mut [f32], variance: &mut [f32], values: &[f32], scale: f32, rate: f32) = towards_on
+}
+
+#[inline(always)]
+fn towards_on<V: Lanes>(mean: &mut [f32], variance: &mut [f32], values: &[f32], scale: f32, rate: f32) {
+    let keep = 1.0 - rate;
+    for ((mean, variance), &value) in mean.iter_mut().zip(variance).zip(values) {
+        let off = scale * value - *mean;
+        *mean += rate * off;
+        *variance = keep * (*variance + rate * (off * off));
+    }
 }
 
 impl State {
@@ -72,6 +145,7 @@ impl Averages {
             inclusion: vec![0.0; components * observations],
             pi: vec![0.0; components],
             log_likelihood: 0.0,
+            spread: None,
         }
     }
 
@@ -135,6 +209,8 @@ pub struct Slots<'a> {
     pub(crate) pi: Vec<f64>,
     /// Posterior mean of log p(X | W, H, S).
     pub(crate) log_likelihood: f64,
+    /// Of at least two draws from the posterior.
+    pub(crate) spread: Option<&'a Spread>,
 }
 
 impl Slots<'_> {

@@ -73,7 +73,7 @@ impl Model {
         let (mut last, mut longest, mut steps, mut cycles) = (bound, FIRST_STEP, 0, 0);
         let mut plain = self.clone();
         let [mut z0, mut z1, mut z2] = [const { Vec::new() }; 3];
-        while steps < most {
+        while steps < most && !workers.late() {
             self.point(&mut z0);
             self.step(view, 1, &mut ratios, workers);
             self.point(&mut z1);

@@ -1,5 +1,6 @@
 //! What carries no information does not change the answer: runs with and without rows and columns that hold no count.
 
+use crate::intervals::Spread;
 use crate::random::Site;
 use crate::*;
 
@@ -86,16 +87,20 @@ fn timeless(mut fit: Fit) -> Fit {
 /// The rows and columns of a posterior that the counts without empty ones have.
 fn occupied(found: &Posterior, case: &Case) -> Posterior {
     let k = found.components();
-    let of_columns = |values: &[f32]| -> Vec<f32> {
+    fn of_columns<T: Copy>(values: &[T], found: &Posterior, case: &Case) -> Vec<T> {
         let row = |k: usize| case.columns.iter().map(move |&t| values[k * found.observations + t]);
-        (0..k).flat_map(row).collect()
-    };
+        (0..found.components()).flat_map(row).collect()
+    }
     Posterior {
         features: case.rows.len(),
         observations: case.columns.len(),
         dictionary: case.rows.iter().flat_map(|&f| found.dictionary[f * k..][..k].to_vec()).collect(),
-        activations: of_columns(&found.activations),
-        inclusion: of_columns(&found.inclusion),
+        activations: of_columns(&found.activations, found, case),
+        inclusion: of_columns(&found.inclusion, found, case),
+        spread: found.spread.as_ref().map(|spread| Spread {
+            signature: case.rows.iter().flat_map(|&f| spread.signature[f * k..][..k].to_vec()).collect(),
+            exposure: of_columns(&spread.exposure, found, case),
+        }),
         ..found.clone()
     }
 }

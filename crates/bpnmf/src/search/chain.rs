@@ -122,7 +122,7 @@ pub(super) fn settle(
                 looks += 1.0;
             }
         }
-        if sweep % LEARN_EVERY == 0 && !go_on(info.active) {
+        if workers.late() || sweep % LEARN_EVERY == 0 && !go_on(info.active) {
             break;
         }
     }

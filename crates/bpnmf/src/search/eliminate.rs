@@ -234,7 +234,7 @@ pub(super) fn eliminate(
     if patience.tournament == 0 {
         eliminate_sure(model, view, patience, workers, heard);
     }
-    while used(&model.usage()) > 1 && last > 0 {
+    while used(&model.usage()) > 1 && last > 0 && !workers.late() {
         let (before, components) = (model.evidence(view, workers), model.components());
         let steps = if model.components() > 15 { 1 } else { 3 };
         let candidates = screened(model, components.saturating_sub(last), workers);
@@ -268,7 +268,7 @@ fn eliminate_sure(
     workers: &Workers,
     heard: &mut dyn FnMut(&Model),
 ) {
-    while used(&model.usage()) > 1 {
+    while used(&model.usage()) > 1 && !workers.late() {
         let (before, costs) = model.evidence_and_costs(view, workers);
         let mut sure: Vec<(f64, Candidate)> = losses(model, 0, workers)
             .into_iter()
@@ -321,7 +321,7 @@ fn losses(model: &Model, from: usize, workers: &Workers) -> Vec<(f64, Candidate)
     let candidates = (from..model.components()).flat_map(|k| SIDES.map(|side| Candidate { k, side }));
     let stay = vec![true; model.components()];
     workers.map(candidates, |candidate| {
-        let alone = Workers::serial().with_simd(workers.simd);
+        let alone = workers.alone();
         (Takeover::new(model, candidate, &stay, &alone).loss, candidate)
     })
 }
@@ -342,7 +342,7 @@ fn looks(
     workers: &Workers,
 ) -> Vec<(f64, Candidate)> {
     let mut looks = workers.map(candidates.iter(), |&candidate| {
-        let alone = Workers::serial().with_simd(workers.simd);
+        let alone = workers.alone();
         (without(model, view, &[candidate], steps, &alone).evidence(view, &alone), candidate)
     });
     looks.sort_by(|x, y| y.0.total_cmp(&x.0));
@@ -398,7 +398,7 @@ fn tournament(
     let entrants = (looks.len() / ENTRANTS).max(LEAST_ENTRANTS);
     let candidates = looks.iter().take(entrants).map(|(_, candidate)| *candidate);
     let mut left = workers.map(candidates, |candidate| {
-        let alone = Workers::serial().with_simd(workers.simd);
+        let alone = workers.alone();
         let after = without(model, view, &[candidate], FIRST, &alone);
         (after.evidence(view, &alone), after)
     });
@@ -408,13 +408,13 @@ fn tournament(
         if left.first()?.0 > before {
             return Some(left.swap_remove(0).1);
         }
-        if steps >= most {
+        if steps >= most || workers.late() {
             return None;
         }
         left.truncate((left.len() / 2).max(1));
         steps *= 2;
         let followed = workers.map(left.into_iter(), |(last, mut after)| {
-            let alone = Workers::serial().with_simd(workers.simd);
+            let alone = workers.alone();
             after.converge(view, steps, f64::NEG_INFINITY, &alone);
             let evidence = after.evidence(view, &alone);
             // Beyond reach at the pace of these steps.

@@ -1,6 +1,7 @@
 //! The stages of a search: from an NMF with too many components to the ones that the evidence wants.
 
 use super::eliminate::{BULK, Patience, THOROUGH, delete_least, eliminate};
+use super::journal::Done;
 use super::mask::remask;
 use super::rank::Rank;
 use super::{Journal, Search, SearchStep, Watch, births, floor, rank, start, unmix};
@@ -86,7 +87,9 @@ pub(super) struct Run<'a> {
     /// Somebody asked to stop: finish with what there is.
     pub(super) stopped: bool,
     /// What came of every stage so far.
-    pub(super) verdicts: Vec<u64>,
+    pub(super) done: Vec<Done<&'static str>>,
+    /// The first stage that is not the one that was done before.
+    pub(super) astray: Option<&'static str>,
     /// Stages that were done before.
     pub(super) past: Option<Journal>,
     /// How counts scatter.
@@ -161,13 +164,13 @@ impl Run<'_> {
             if i == 0 {
                 self.begin(&mut model, level, prior, search);
             } else {
-                self.stage(&mut model, |run, model| {
+                self.stage("finer", &mut model, |run, model| {
                     model.lift(power / levels[i - 1], workers);
                     run.say("finer", active(model));
                     0
                 });
             }
-            self.stage(&mut model, |run, model| {
+            self.stage("mask", &mut model, |run, model| {
                 let view = run.weigh(model, level);
                 settle(model, &view, workers);
                 let view = run.weigh(model, level);
@@ -179,17 +182,18 @@ impl Run<'_> {
         }
         let level = Level::of(view);
         self.grow(&mut model, level);
-        while search.grows && !self.stopped && self.stage(&mut model, |_, model| widen(model)) == YES {
+        while search.grows && !self.stopped && self.stage("widen", &mut model, |_, model| widen(model)) == YES
+        {
             self.grow(&mut model, level);
         }
         for _ in 0..MOST_POLISHES {
-            if self.stopped || self.stage(&mut model, |run, model| run.unmix(model, level)) == NO {
+            if self.stopped || self.stage("unmix", &mut model, |run, model| run.unmix(model, level)) == NO {
                 break;
             }
             self.finish(&mut model, level);
             self.grow(&mut model, level);
         }
-        self.stage(&mut model, |_, model| {
+        self.stage("at-least-one", &mut model, |_, model| {
             start::at_least_one(model, view, workers);
             0
         });
@@ -237,11 +241,11 @@ impl Run<'_> {
         let view = &balanced.0;
         let mut most = most_at_start(view).min(prior.components());
         loop {
-            self.stage(model, |run, model| {
+            self.stage("factors", model, |run, model| {
                 run.start(model, level, &balanced, prior, search, most);
                 0
             });
-            let again = self.stage(model, |run, model| {
+            let again = self.stage("bulk", model, |run, model| {
                 let mut full = true;
                 // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
                 for _ in 0..MOST_BULKS {
@@ -310,7 +314,7 @@ impl Run<'_> {
     fn finish(&mut self, model: &mut Model, level: Level<'_, '_>) {
         let workers = self.workers;
         for round in 0..MOST_ROUNDS {
-            let went = self.stage(model, |run, model| {
+            let went = self.stage("finish", model, |run, model| {
                 let view = &run.weigh(model, level);
                 let (before, last) = (model.components(), model.evidence(view, workers));
                 settle(model, view, workers);
@@ -333,7 +337,7 @@ impl Run<'_> {
     fn grow(&mut self, model: &mut Model, level: Level<'_, '_>) {
         let (mut count, mut failed, mut changed) = (FIRST_BROOD, 0, false);
         for brood in 0..MOST_BROODS {
-            let verdict = self.stage(model, |run, model| run.brood(model, level, brood, count));
+            let verdict = self.stage("brood", model, |run, model| run.brood(model, level, brood, count));
             changed |= verdict != NO;
             // Better, but not more: that is worth keeping, but no reason to go on.
             failed = if verdict <= YES { failed + 1 } else { 0 };

@@ -1,5 +1,5 @@
-//! What a search has done so far: the verdict of every stage and the model after the last one. With it a search goes on from
-//! there: the stages that were done are passed over, by their verdicts.
+//! What a search has done so far: the name and the verdict of every stage, and the model after the last one. With it a search
+//! goes on from there: the stages that were done are passed over, by their verdicts. One that has other stages is refused.
 
 use super::Run;
 use crate::checkpoint::bytes::{Reader, Writer, bad};
@@ -9,17 +9,29 @@ use crate::meanfield::model::{Layouts, Model, Part};
 use std::io;
 use std::sync::Arc;
 
+/// The version of the search: another one is begun again rather than misread. To be raised with every change of what stages do,
+/// or of what their verdicts mean.
+const VERSION: u64 = 1;
+
+/// What came of a stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Done<Name> {
+    /// A stable one: it is written.
+    name: Name,
+    verdict: u64,
+}
+
 /// A search that was stopped.
 #[derive(Debug, Clone)]
 pub(crate) struct Journal {
-    verdicts: Vec<u64>,
+    done: Vec<Done<String>>,
     model: Model,
 }
 
 /// A search that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stage<'a> {
-    verdicts: &'a [u64],
+    done: &'a [Done<&'static str>],
     model: &'a Model,
     /// Somebody asked to stop.
     pub(crate) stopped: bool,
@@ -30,14 +42,21 @@ impl Run<'_> {
     /// stages are passed over the model is not there yet.
     pub(super) fn stage(
         &mut self,
+        name: &'static str,
         model: &mut Model,
         work: impl FnOnce(&mut Self, &mut Model) -> u64,
     ) -> u64 {
-        let step = self.verdicts.len();
+        let step = self.done.len();
         if let Some(past) = self.past.take() {
-            let verdict = past.verdicts[step];
-            self.verdicts.push(verdict);
-            if step + 1 == past.verdicts.len() {
+            if self.astray.is_some() || past.done[step].name != name {
+                // Nothing is done any more: what was done is not what this search does.
+                self.astray.get_or_insert(name);
+                (self.past, self.stopped) = (Some(past), true);
+                return 0;
+            }
+            let verdict = past.done[step].verdict;
+            self.done.push(Done { name, verdict });
+            if step + 1 == past.done.len() {
                 *model = Model { simd: model.simd, sizes: Arc::clone(&model.sizes), ..past.model };
             } else {
                 self.past = Some(past);
@@ -46,13 +65,25 @@ impl Run<'_> {
         }
         let before = self.stopped;
         let verdict = work(self, model);
-        self.verdicts.push(verdict);
-        if !before {
+        self.done.push(Done { name, verdict });
+        if self.workers.late() {
+            // This one may not be whole: it is not kept.
+            self.stopped = true;
+        } else if !before {
             // A request to stop ends a search between stages: this one is whole.
-            let stage = Stage { verdicts: &self.verdicts, model, stopped: self.stopped };
+            let stage = Stage { done: &self.done, model, stopped: self.stopped };
             self.stopped |= !self.watch.stands(&stage);
         }
         verdict
+    }
+}
+
+impl Run<'_> {
+    /// Errors if the stages of the past are not those of this search.
+    pub(super) fn check_past(&self) -> Result<(), Error> {
+        let (Some(past), Some(name)) = (&self.past, self.astray) else { return Ok(()) };
+        let other = &past.done[self.done.len()].name;
+        Err(bad(&format!("its search went another way: to the stage {other:?}, not {name:?}")))
     }
 }
 
@@ -69,8 +100,12 @@ impl Journal {
 
 impl Stage<'_> {
     pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        out.length(self.verdicts.len())?;
-        self.verdicts.iter().try_for_each(|verdict| out.u64(*verdict))?;
+        out.u64(VERSION)?;
+        out.length(self.done.len())?;
+        for Done { name, verdict } in self.done {
+            out.text(name)?;
+            out.u64(*verdict)?;
+        }
         let Model {
             simd: _,
             features,
@@ -106,10 +141,15 @@ impl Stage<'_> {
 
 impl Journal {
     pub(crate) fn read(from: &mut Reader<'_>) -> Result<Self, Error> {
+        let version = from.u64()?;
+        if version != VERSION {
+            return Err(bad(&format!("it is of version {version} of the search, this is {VERSION}")));
+        }
         let stages = from.length()?;
-        from.room(stages, 1, 8)?;
-        let verdicts = (0..stages).map(|_| from.u64()).collect::<Result<Vec<u64>, Error>>()?;
-        if verdicts.is_empty() {
+        from.room(stages, 1, 16)?;
+        let stage = |_| Ok(Done { name: from.text()?, verdict: from.u64()? });
+        let done = (0..stages).map(stage).collect::<Result<Vec<_>, Error>>()?;
+        if done.is_empty() {
             return Err(bad("a search without a stage"));
         }
         let (prior, alpha) = (from.prior()?, from.f64()?);
@@ -157,6 +197,6 @@ impl Journal {
             layouts,
             parts,
         };
-        Ok(Self { verdicts, model })
+        Ok(Self { done, model })
     }
 }

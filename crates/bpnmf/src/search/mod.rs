@@ -205,19 +205,20 @@ impl Search {
         workers: &Workers,
         watch: &mut dyn Watch,
     ) -> Result<Found, Error> {
-        let (start, verdicts) = (std::time::Instant::now(), Vec::new());
+        let (start, done) = (std::time::Instant::now(), Vec::new());
         let view = View::new(counts);
         let scatter = Scatter::new(self.noise, &view);
         let view = if scatter.alpha.is_finite() { view.sized() } else { view };
-        let mut run = Run { key, workers, start, watch, stopped: false, verdicts, past, scatter };
+        let mut run = Run { key, workers, start, watch, stopped: false, done, past, astray: None, scatter };
         let mut coarse = None;
         let mut model = None;
         let mut power = self.coarsening.unwrap_or(1.0);
         if self.coarsening.is_none() {
             let mut first = run.explore(&view, prior, self);
-            let chosen = run.stage(&mut first, |_, first| {
+            let chosen = run.stage("coarsening", &mut first, |_, first| {
                 resolution::power(resolution::dispersion(first, &view, workers), counts).to_bits()
             });
+            run.check_past()?;
             power = f64::from_bits(chosen);
             model = (power == 1.0).then_some(first);
             if power < 1.0 && self.noise.is_none() && !resolution::leaves_enough(&view, power) {
@@ -235,6 +236,7 @@ impl Search {
         let view = coarse.as_ref().map_or(view, View::new);
         let view = if run.scatter.alpha.is_finite() { view.sized() } else { view };
         let mut model = model.unwrap_or_else(|| run.explore(&view, prior, self));
+        run.check_past()?;
         if run.past.is_some() {
             return Err(Error::BadCheckpoint { reason: "its search went another way".to_owned() });
         }
