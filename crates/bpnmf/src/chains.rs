@@ -156,11 +156,7 @@ impl Chains {
         let recurrence = several.then(|| recurrences(model, &others, &pairs));
         Ok(Self {
             n_components,
-            interval: found.then(|| {
-                let ranges = used.iter().filter_map(|fit| fit.discovery.as_ref()?.range);
-                let ends = ranges.fold((n_components, n_components), |x, y| (x.0.min(y.0), x.1.max(y.1)));
-                interval(&frequencies, ends)
-            }),
+            interval: found.then(|| interval(&frequencies, ends(&used, n_components))),
             pmf: found.then(|| shares(&frequencies)),
             convergence: convergence(&used, &numbers),
             representative: (0..fits.len()).filter(|&chain| whole(&fits[chain])).nth(shown).unwrap_or(0),
@@ -326,9 +322,9 @@ fn is_sure(fits: &[Fit]) -> bool {
 /// The number of components that these chains report, and its interval.
 fn says(fits: &[Fit]) -> Option<(usize, (usize, usize))> {
     let frequencies = frequencies(fits.iter().flat_map(kept_numbers));
-    let shown = representative(&fits.iter().collect::<Vec<_>>(), mode(&frequencies))?;
-    let reported = fits[shown].posterior.components();
-    Some((reported, interval(&frequencies, reported)))
+    let fits: Vec<&Fit> = fits.iter().collect();
+    let reported = fits[representative(&fits, mode(&frequencies))?].posterior.components();
+    Some((reported, interval(&frequencies, ends(&fits, reported))))
 }
 
 /// Some chains, in their order. When it is late no more are started, but for the very first.
@@ -404,6 +400,12 @@ fn frequencies(numbers: impl Iterator<Item = usize>) -> BTreeMap<usize, u64> {
 /// The most frequent number, the smallest of several; 0 if there is none.
 fn mode(frequencies: &BTreeMap<usize, u64>) -> usize {
     frequencies.iter().rev().max_by_key(|&(_, &count)| count).map_or(0, |(&number, _)| number)
+}
+
+/// What the interval must hold: the number that is reported, and what singular values allow.
+fn ends(fits: &[&Fit], reported: usize) -> (usize, usize) {
+    let ranges = fits.iter().filter_map(|fit| fit.discovery.as_ref()?.range);
+    ranges.fold((reported, reported), |x, y| (x.0.min(y.0), x.1.max(y.1)))
 }
 
 /// The largest first and the smallest last number with at most 5 % beyond each, stretched to hold both `ends`.
