@@ -132,7 +132,7 @@ pub(crate) fn fit<'py>(
     };
     let begin = Instant::now();
     let budget = time_budget.map(bpnmf::time_of).transpose().map_err(raised)?;
-    let chains = plan.chains().map_err(raised)?;
+    let chains = plan.chains_for(&counts.0).map_err(raised)?;
     let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
     if let (Some(search), Some((rate, window, hop))) = (&mut settings.options.search, guess) {
         bpnmf_audio::notes::prepare(search, rate, window, hop);

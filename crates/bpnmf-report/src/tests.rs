@@ -126,7 +126,8 @@ fn one_chain_does_not_say_how_sure_it_is() {
 #[test]
 fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() {
     // Two components that take turns: every chain finds them.
-    let count = |f: usize, t: usize| if (f < 3) == (t % 2 == 0) { (20 + 5 * f + t) as f64 } else { 0.0 };
+    let count =
+        |f: usize, t: usize| if (f < 3) == t.is_multiple_of(2) { (20 + 5 * f + t) as f64 } else { 0.0 };
     let entries = (0..6).flat_map(|f| (0..12).map(move |t| count(f, t))).collect();
     let counts = Counts::from_dense(6, 12, entries).unwrap();
     let plan = bpnmf::Plan { iterations: Some(6), ..Default::default() };

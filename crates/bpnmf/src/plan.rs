@@ -30,6 +30,10 @@ const BURN_IN_AFTER_SEARCH: usize = 5;
 /// of components and is slow; one chain of it is enough to look at.
 const CHAINS: usize = 4;
 
+/// With more positive entries than this one chain keeps two threads busy, and only so many take less than twice its time.
+const MANY_ENTRIES: usize = 200_000;
+const CHAINS_OF_MANY_ENTRIES: usize = 2;
+
 /// The most chains: above, somebody mistyped.
 const MOST_CHAINS: usize = 1000;
 
@@ -93,7 +97,8 @@ pub struct Plan {
     /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
     /// them.
     pub burn_in: Option<usize>,
-    /// Runs from starts of their own. `None`: 4; with the paper's preset 1.
+    /// Runs from starts of their own. `None`: 4, and 2 of data with more than 200,000 positive entries; with the paper's preset
+    /// 1.
     pub chains: Option<usize>,
     /// Whether to make more of them [until they are sure](crate::run_until_sure).
     pub until_sure: bool,
@@ -183,7 +188,7 @@ impl Plan {
         }
     }
 
-    /// How many chains to run.
+    /// How many chains to run, at most.
     ///
     /// ```
     /// use bpnmf::{Plan, Preset};
@@ -202,6 +207,22 @@ impl Plan {
             return Err(Error::BadOption { name: "chains", value, range: "between 1 and 1000" });
         }
         Ok(chains)
+    }
+
+    /// How many chains to run on these data: two of large ones, unless a number was asked for.
+    ///
+    /// ```
+    /// use bpnmf::{Counts, Plan};
+    /// let small = Counts::from_dense(2, 3, vec![1.0; 6])?;
+    /// let large = Counts::from_dense(500, 500, vec![1.0; 250_000])?;
+    /// assert_eq!((Plan::default().chains_for(&small)?, Plan::default().chains_for(&large)?), (4, 2));
+    /// assert_eq!(Plan { chains: Some(5), ..Default::default() }.chains_for(&large)?, 5);
+    /// # Ok::<(), bpnmf::Error>(())
+    /// ```
+    pub fn chains_for(&self, counts: &Counts) -> Result<usize, Error> {
+        let chains = self.chains()?;
+        let fewer = self.chains.is_none() && counts.nonzeros() > MANY_ENTRIES;
+        Ok(if fewer { chains.min(CHAINS_OF_MANY_ENTRIES) } else { chains })
     }
 
     /// Checks all that can be checked without the data.

@@ -1,6 +1,6 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Chains, Counts, Observer, Plan, Preset, RunOptions, Settings, TraceRow, Workers, run_chains};
+use bpnmf::{Chains, Counts, Observer, Plan, Preset, RunOptions, Settings, TraceRow, Workers};
 use std::sync::Mutex;
 use std::time::Instant;
 
@@ -45,9 +45,9 @@ pub(crate) fn watched(
     let start = Instant::now();
     let Settings { engine, prior, options } =
         plan.settings_for(counts).expect("the plans of experiments are sound");
-    let number = plan.chains().expect("the plans of experiments are sound");
+    let number = plan.chains_for(counts).expect("the plans of experiments are sound");
     let observer = Mutex::new(observer);
-    let fits = run_chains(number, plan.seed, workers, |chain, seed, workers| {
+    let chains = Chains::run(number, false, plan.seed, workers, |chain, seed, workers| {
         let options = RunOptions { seed, ..options.clone() };
         let engine = engine.as_ref();
         if chain == 0 {
@@ -56,16 +56,14 @@ pub(crate) fn watched(
         }
         bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
     });
-    let fits = fits.expect("what suits the plan can run");
-    let burn_in = fits[0].burn_in;
-    let chains = Chains::new(fits).expect("there is a chain");
+    let chains = chains.expect("what suits the plan can run");
     let fit = chains.fit();
     Found {
         components: chains.n_components,
         interval: chains.interval,
         dictionary: fit.posterior.dictionary.clone(),
         alpha: fit.discovery.as_ref().and_then(|discovery| discovery.noise.alpha()),
-        burn_in,
+        burn_in: chains.fits[0].burn_in,
         seconds: start.elapsed().as_secs_f64(),
     }
 }

@@ -32,7 +32,8 @@ pub(crate) struct ModelArgs {
 
     /// Runs to make, each from a start of its own: they tell how sure the number of parts is, and which parts come back in
     /// every run; the best one of the right size becomes the model. They share the threads; the first has the plain seed.
-    /// One chain says nothing about how sure it is [default: 4; 1 with --preset paper, and of a recording]
+    /// One chain says nothing about how sure it is [default: 4; 2 of data with more than
+    /// 200,000 positive entries; 1 with --preset paper, and of a recording]
     #[arg(long, value_name = "N")]
     pub(crate) chains: Option<usize>,
 

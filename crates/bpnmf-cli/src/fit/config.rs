@@ -83,6 +83,8 @@ impl Config {
         }
         let settings = self.plan.settings_for(&counts).map_err(|error| place.tell(error))?;
         (self.engine, self.options.iterations) = (settings.engine, settings.options.iterations);
+        // A recording has asked for fewer chains than the plan has.
+        self.chains = self.chains.min(self.plan.chains_for(&counts)?);
         let slots = match &self.options.search {
             Some(search) => {
                 self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))

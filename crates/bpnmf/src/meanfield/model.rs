@@ -235,6 +235,18 @@ impl Model {
         self.sizes.get(t).copied().unwrap_or(1.0)
     }
 
+    /// The same model of every so manieth column; components that are on in none of them are gone.
+    pub(crate) fn every(&self, step: usize) -> Self {
+        if step == 1 {
+            return self.clone();
+        }
+        let sizes = self.sizes.iter().copied().step_by(step).collect();
+        let parts = self.parts.iter().step_by(step).cloned().collect();
+        let mut model = Self { sizes, parts, ..self.clone() };
+        model.drop_empty();
+        model
+    }
+
     /// The rate of the prior of h in a column.
     #[inline(always)]
     pub(crate) fn d_in(&self, column: &Column) -> f64 {

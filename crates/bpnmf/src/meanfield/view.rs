@@ -314,6 +314,14 @@ impl<'a> View<'a> {
         let partial = columns.iter().any(|column| !column.is_whole());
         Self { features, columns, total, partial }
     }
+
+    /// Every so manieth column.
+    pub(crate) fn every(self, step: usize) -> Self {
+        if step == 1 {
+            return self;
+        }
+        Self::of(self.features, self.columns.into_iter().step_by(step).collect())
+    }
 }
 
 /// x over what is explained, for the columns at hand.

@@ -39,6 +39,10 @@ pub(crate) use journal::{Journal, Stage};
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
 
+/// The path of resolutions looks at so many columns at least, if there are so many: a component that counts is on in ten of
+/// them.
+const PATH_COLUMNS: usize = 1000;
+
 /// How to look for the number of components.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Search {
@@ -266,7 +270,8 @@ impl Search {
         Ok(Found { discovery, counts: coarse, model })
     }
 
-    /// Follows the model to coarser resolutions.
+    /// Follows the model to coarser resolutions. Of many columns every so manieth is looked at: what the path tells is how the
+    /// number of components changes, and the model itself does not come from it.
     fn coarser(
         &self,
         run: &mut Run<'_>,
@@ -276,11 +281,12 @@ impl Search {
         path: &mut Vec<Resolution>,
     ) {
         const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
-        let mut model = model.clone();
+        let every = (model.observations() / PATH_COLUMNS).max(1);
+        let mut model = model.every(every);
         let mut before = 1.0;
         for step in STEPS {
             let fewer = resolution::coarsened(counts, power * step);
-            let view = View::new(&fewer);
+            let view = View::new(&fewer).every(every);
             if view.total < 1.0 {
                 break;
             }

@@ -406,9 +406,7 @@ pub(super) fn alpha(view: &View) -> f64 {
     }
     let mut entries = Entries::new(view);
     if entries.small > LARGEST_BULK {
-        let every = view.columns.len().div_ceil(LARGEST_BULK);
-        let columns = view.columns.iter().step_by(every).cloned().collect();
-        entries = Entries::new(&View::of(view.features, columns));
+        entries = Entries::new(&view.clone().every(view.columns.len().div_ceil(LARGEST_BULK)));
     }
     if !(SMALLEST_BULK..=LARGEST_BULK).contains(&entries.small) {
         return f64::INFINITY;
