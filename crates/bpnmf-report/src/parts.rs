@@ -49,7 +49,7 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
     };
     let bars = match report.intervals {
         Some(_) if frequencies(report).is_none() => {
-            " The thin line on a bar is the 90 % interval of that share; hover over it for its ends."
+            " The thin line on a bar says where that share is with a probability of 90 %; hover over it for its ends."
         }
         _ => "",
     };

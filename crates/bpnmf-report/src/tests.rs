@@ -141,11 +141,14 @@ fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() 
     let page = html(&Report::new(Data::Counts(&counts), &chains));
     let all = chains.n_components;
     assert!(all > 0);
-    assert_eq!(page.matches("<p class=\"found\">found by 3 of 3 chains, ").count(), all);
-    assert!(page.contains(" of the whole</p>") && !page.contains("found doubtful"));
-    assert!(
-        page.matches("<i style=\"left:").count() >= all && page.contains("the 90 % interval of that share")
+    assert_eq!(
+        page.matches("<p class=\"found\">found by 3 of 3 chains, ").count(),
+        all,
+        "{:?}",
+        chains.recurrence
     );
+    assert!(page.contains(" of the whole</p>") && !page.contains("found doubtful"));
+    assert!(page.matches("<i style=\"left:").count() >= all && page.contains("with a probability of 90 %"));
     for found in chains.recurrence.as_mut().unwrap() {
         (found.found_by, found.share) = (1, None);
     }

@@ -69,8 +69,8 @@ impl Workers {
         self
     }
 
-    /// The same workers, who end runs at this time: within a second or two, also in a search, but not before the first
-    /// iteration. Such a run has [`crate::StopReason::TimeBudget`], and what it found depends on the machine.
+    /// The same workers, who end runs at this time, also in a search, but not before the first iteration; the components that
+    /// are there are judged after that. Such a run has [`crate::StopReason::TimeBudget`], and what it found depends on the machine.
     pub fn with_deadline(mut self, deadline: Option<Instant>) -> Self {
         self.deadline = deadline;
         self

@@ -241,7 +241,7 @@ fn an_interrupt_ends_all_chains() {
 #[test]
 fn chains_until_they_are_sure_are_those_of_a_run_with_so_many_and_do_not_depend_on_threads() {
     let bench = Bench::new();
-    bench.ok("synth --seed 1 --features 20 --observations 60 -k 10 --gamma scale --out data");
+    bench.ok("synth --seed 3 --features 25 --observations 200 -k 30 --gamma scale --out data");
     bench.ok("fit data/X.npy --out sure --chains 2 --until-sure --threads 1");
     let summary = bench.json("sure/summary.json");
     let (chains, reason) = (summary["chains"].as_u64().unwrap(), summary["stop_reason"].as_str().unwrap());
@@ -261,12 +261,13 @@ fn chains_until_they_are_sure_are_those_of_a_run_with_so_many_and_do_not_depend_
 #[test]
 fn a_time_budget_is_kept_in_a_search_and_the_result_is_complete() {
     let bench = Bench::new();
-    bench.ok("synth --seed 2 --features 300 --observations 3000 --out data");
+    bench.ok("synth --seed 2 --features 100 --observations 1000 --out data");
     let begin = std::time::Instant::now();
     bench.ok("fit data/X.npy --out out --time-budget 1s");
     let seconds = begin.elapsed().as_secs_f64();
     let summary = bench.json("out/summary.json");
     assert_eq!(summary["stop_reason"], "time budget");
+    // What was found is judged after that; the machine may be busy.
     assert!(seconds < 15.0, "{seconds}");
     assert!(summary["n_components"].as_u64().unwrap() > 0 && !bench.path("out/checkpoint").exists());
     for (flags, sentence) in [
