@@ -27,6 +27,10 @@ pub(crate) fn mtx_gz() -> Vec<Vec<u8>> {
     files!("bpnmf-io": "coordinate_real.mtx.gz")
 }
 
+pub(crate) fn hdf5() -> Vec<Vec<u8>> {
+    files!("bpnmf-io": "csr.h5ad", "csc.h5ad", "dense.h5ad", "layers.h5ad", "ten_x.h5", "ten_x_old.h5", "other.h5")
+}
+
 pub(crate) fn tables() -> Vec<Vec<u8>> {
     [
         "gene,cell 1,cell 2\nACTB,3,0\nGAPDH,1,4\nTP53,0,2\n",

@@ -85,7 +85,7 @@ pub fn targets() -> Vec<Target> {
         standings.iter().map(|standing| bpnmf_cli::fuzz::checkpoint_of(standing)).collect();
     let words = bpnmf_cli::fuzz::words();
     vec![
-        plain("npy", 175, seeds::npy(), matrix("x.npy")),
+        plain("npy", 135, seeds::npy(), matrix("x.npy")),
         plain("npz", 100, seeds::npz(), matrix("x.npz")),
         packed("npz, an array", 60, seeds::npy(), zipped, matrix("x.npz")),
         plain("csv", 120, seeds::tables(), matrix("x.csv")),
@@ -95,6 +95,7 @@ pub fn targets() -> Vec<Target> {
         plain("mtx", 120, seeds::mtx(), matrix("x.mtx")),
         plain("mtx.gz", 40, seeds::mtx_gz(), matrix("x.mtx.gz")),
         packed("mtx.gz, its text", 20, seeds::mtx(), gzipped, matrix("x.mtx.gz")),
+        plain("h5ad", 40, seeds::hdf5(), matrix("x.h5ad")),
         plain("wav", 25, seeds::wav(), sound()),
         plain("aiff", 15, seeds::aiff(), sound()),
         plain("flac", 20, seeds::flac(), sound()),

@@ -63,6 +63,7 @@ random! {
     csv_gz: "csv.gz",
     mtx: "mtx",
     mtx_gz: "mtx.gz",
+    h5ad: "h5ad",
     wav: "wav",
     aiff: "aiff",
     flac: "flac",

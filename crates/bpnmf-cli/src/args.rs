@@ -46,6 +46,7 @@ Examples:
   bpnmf fit counts.csv --out result
   bpnmf fit counts.csv --out result --report             see it in a browser
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
+  bpnmf fit cells.h5ad --layer counts --out result       anndata: cells are the observations
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit counts.npy --out result --chains 12          surer about how sure the number of parts is
   bpnmf fit counts.npy --out result --until-sure         as many chains as it takes
@@ -70,7 +71,8 @@ Written to the output folder:
 /// Find the parts of a matrix of counts
 ///
 /// INPUT is a .npy, .npz, .csv, .tsv, .txt or .mtx file (the text formats also with .gz after it): dense or sparse,
-/// rows are features and columns are observations. Parts that are on in at least 1 % of the observations count, if the
+/// rows are features and columns are observations; or an .h5ad file, or an .h5 file or a folder of 10x Genomics, whose
+/// observations are the cells. Parts that are on in at least 1 % of the observations count, if the
 /// evidence wants them.
 ///
 /// The same seed gives the same result, whatever the number of threads.
@@ -96,6 +98,10 @@ pub(crate) struct FitArgs {
     /// The file is observations x features: exchange rows and columns
     #[arg(long)]
     pub(crate) transpose: bool,
+
+    /// Of an .h5ad file, the layer that has the counts [default: X]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) layer: Option<String>,
 
     /// Entries may be missing: empty cells and NA in text, NaN anywhere. They are left out of the likelihood
     #[arg(long)]

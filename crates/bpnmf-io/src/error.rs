@@ -30,6 +30,53 @@ pub enum Fault {
     /// The name is that of a folder.
     #[error("this is a folder: name a file inside it")]
     Folder,
+    /// A folder to read from that is not one of 10x Genomics.
+    #[error("this is a folder, and not one of 10x Genomics with matrix.mtx: name a file inside it")]
+    OtherFolder,
+    /// A folder of 10x Genomics lacks a file.
+    #[error(
+        "this folder has matrix.mtx but no {what}: the three files matrix.mtx, features.tsv and barcodes.tsv belong together"
+    )]
+    IncompleteFolder {
+        /// The file.
+        what: &'static str,
+    },
+    /// What is wrong with a file in a folder.
+    #[error("{name}: {fault}")]
+    InFolder {
+        /// The file.
+        name: String,
+        /// What is wrong with it.
+        fault: Box<Fault>,
+    },
+    /// Rows and columns were to be exchanged where there is nothing to choose.
+    #[error("the file says itself what its observations are: leave out the wish to transpose it")]
+    Transposed,
+    /// An HDF5 file cannot be read.
+    #[error("this is not a file as anndata or 10x Genomics write it: {reason}")]
+    BadHdf5 {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An HDF5 file of something else.
+    #[error(
+        "there is no matrix of counts in it, neither X as anndata writes it nor a matrix of 10x Genomics"
+    )]
+    NoMatrix,
+    /// An h5ad file without X.
+    #[error("there is no X in it{}", ask_for_layer(layers))]
+    NoX {
+        /// The layers that it has.
+        layers: Vec<String>,
+    },
+    /// An h5ad file without the layer that was asked for.
+    #[error("there is no layer {layer:?} in it{}", other_layers(layers))]
+    NoLayer {
+        /// What was asked for.
+        layer: String,
+        /// The layers that it has.
+        layers: Vec<String>,
+    },
     /// A device, a pipe or a socket.
     #[error("this is not a regular file: copy what it gives to a file first")]
     NotRegular,
@@ -136,7 +183,8 @@ pub enum Fault {
 }
 
 /// The formats, as error messages list them.
-const ACCEPTED: &str = ".npy, .npz, .csv, .tsv, .txt or .mtx (the text formats also with .gz after it)";
+const ACCEPTED: &str =
+    ".npy, .npz, .csv, .tsv, .txt, .mtx (the text formats also with .gz after it), .h5ad or .h5";
 
 impl Fault {
     pub(crate) fn io(doing: &'static str, reason: io::Error) -> Self {
@@ -154,6 +202,12 @@ impl Fault {
 
     pub(crate) fn array(reason: impl Into<String>) -> Self {
         Fault::BadArray { array: None, reason: reason.into() }
+    }
+
+    /// Names the file of a folder that a fault is about.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Fault::InFolder { name, fault: Box::new(self) }
     }
 
     /// Names the array of an archive that a fault is about.
@@ -185,6 +239,23 @@ fn number_advice(column: usize) -> &'static str {
             "cells must be numbers; if the first column holds names, leave the first cell of the header empty"
         }
         _ => "cells must be numbers",
+    }
+}
+
+fn ask_for_layer(layers: &[String]) -> String {
+    match layers.first() {
+        Some(first) => format!(
+            ": the counts may be in a layer ({}), ask for one, as in --layer {first}",
+            layers.join(", ")
+        ),
+        None => ": store the counts there".to_owned(),
+    }
+}
+
+fn other_layers(layers: &[String]) -> String {
+    match layers {
+        [] => ": it has no layers, the counts may be in X".to_owned(),
+        _ => format!(": it has {}", layers.join(", ")),
     }
 }
 

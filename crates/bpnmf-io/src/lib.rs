@@ -24,12 +24,14 @@ mod array;
 mod delimited;
 mod dtype;
 mod error;
+mod hdf5;
 mod lines;
 mod mtx;
 mod npy;
 mod npz;
 mod read;
 mod sparse;
+mod ten_x;
 mod write;
 
 pub use array::{Array, Values};

@@ -166,7 +166,7 @@ fn read_sparse<R: Read + Seek>(archive: &mut Archive<R>, nan: Nan, room: Room) -
 }
 
 /// Which of the `lines` each of the `count` entries stands in.
-fn expand_starts(starts: &[usize], lines: usize, count: usize) -> Result<Vec<u32>, Fault> {
+pub(crate) fn expand_starts(starts: &[usize], lines: usize, count: usize) -> Result<Vec<u32>, Fault> {
     if starts.len() != lines + 1 {
         return Err(Fault::array(format!("{} entries, the shape asks for {}", starts.len(), lines + 1)));
     }

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::array::Array;
 use crate::error::{Error, Fault};
-use crate::{delimited, mtx, npy, npz};
+use crate::{delimited, hdf5, mtx, npy, npz, ten_x};
 
 /// A matrix of counts and the names that stood beside it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,15 +29,18 @@ pub struct Table {
 /// let mut options = bpnmf_io::ReadOptions::default();
 /// options.transpose = true;
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReadOptions {
-    /// The file is observations x features: exchange rows and columns, names included.
+    /// The file is observations x features: exchange rows and columns, names included. Not for .h5ad, .h5 and folders of 10x
+    /// Genomics, which say themselves what their observations are.
     pub transpose: bool,
     /// Entries may be missing: NaN, and in tables of text empty cells, NA and NaN. Else they are refused.
     pub missing: bool,
     /// The most bytes of memory that the values may take; `None` for no limit. A small file can unpack to a large matrix.
     pub memory: Option<u64>,
+    /// Of an .h5ad file the layer with the counts; `None` for X.
+    pub layer: Option<String>,
 }
 
 /// The memory that the values of a file may take.
@@ -102,14 +105,22 @@ impl Table {
     }
 }
 
-/// Reads a matrix of counts from a .npy, .npz, .csv, .tsv, .txt or .mtx file; text may be gzipped.
+/// Reads a matrix of counts from a .npy, .npz, .csv, .tsv, .txt, .mtx, .h5ad or .h5 file or a folder of 10x Genomics; text may
+/// be gzipped.
 ///
-/// Sparse files (scipy's .npz, coordinate .mtx) stay sparse. Errors name places as the file has them,
+/// Sparse files (scipy's .npz, coordinate .mtx, most .h5ad) stay sparse. Errors name places as the file has them,
 /// whatever [`ReadOptions::transpose`] says.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
     let read = || {
+        if path.is_dir() {
+            return ten_x::read(path, options.nan(), options.untransposed()?);
+        }
         let (file, size) = open(path)?;
-        parse(path, BufReader::with_capacity(1 << 16, file), size, options)
+        let (format, gzipped) = format_of(path)?;
+        if matches!(format, Format::Hdf5) {
+            return hdf5::read(path, size, options.layer.as_deref(), options.nan(), options.untransposed()?);
+        }
+        parse(format, gzipped, BufReader::with_capacity(1 << 16, file), size, options)
     };
     read().map_err(|fault| Error::new(path, fault))
 }
@@ -117,12 +128,17 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
 /// As [`read`], from bytes that are in memory: for tests.
 #[doc(hidden)]
 pub fn read_bytes(path: &Path, bytes: &[u8], options: &ReadOptions) -> Result<Table, Error> {
-    let table = if bytes.is_empty() {
-        Err(Fault::NoBytes)
-    } else {
-        parse(path, Cursor::new(bytes), bytes.len() as u64, options)
+    let read = || {
+        if bytes.is_empty() {
+            return Err(Fault::NoBytes);
+        }
+        let (format, gzipped) = format_of(path)?;
+        if matches!(format, Format::Hdf5) {
+            return hdf5::read_bytes(bytes, options.layer.as_deref(), options.nan(), options.untransposed()?);
+        }
+        parse(format, gzipped, Cursor::new(bytes), bytes.len() as u64, options)
     };
-    table.map_err(|fault| Error::new(path, fault))
+    read().map_err(|fault| Error::new(path, fault))
 }
 
 /// Reads the one array of a .npy file, whatever its shape.
@@ -148,16 +164,32 @@ enum Format {
     Npz,
     Mtx,
     Delimited(delimited::Kind),
+    Hdf5,
+}
+
+impl ReadOptions {
+    fn nan(&self) -> Nan {
+        if self.missing { Nan::Missing } else { Nan::Refused }
+    }
+
+    /// The room for a file that says itself what its observations are.
+    fn untransposed(&self) -> Result<Room, Fault> {
+        if self.transpose { Err(Fault::Transposed) } else { Ok(Room(self.memory.unwrap_or(u64::MAX))) }
+    }
 }
 
 fn parse<R: BufRead + Seek>(
-    path: &Path,
+    format: Format,
+    gzipped: bool,
     mut reader: R,
     size: u64,
     options: &ReadOptions,
 ) -> Result<Table, Fault> {
-    let nan = if options.missing { Nan::Missing } else { Nan::Refused };
-    let (format, gzipped) = format_of(path)?;
+    let nan = options.nan();
+    if let Some(layer) = &options.layer {
+        let reason = format!("layer {layer:?} was asked for, but only .h5ad files have layers");
+        return Err(Fault::BadHdf5 { reason });
+    }
     // To exchange rows and columns is to hold both.
     let room = Room(options.memory.unwrap_or(u64::MAX) / if options.transpose { 2 } else { 1 });
     let table = match format {
@@ -165,6 +197,7 @@ fn parse<R: BufRead + Seek>(
         Format::Npz => npz::read_matrix(reader, nan, room).map(Table::unnamed),
         Format::Mtx => mtx::read(text(reader, gzipped), size, nan, room).map(Table::unnamed),
         Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, nan, room),
+        Format::Hdf5 => unreachable!("read by its path, or as bytes"),
     }?;
     Ok(if options.transpose {
         Table {
@@ -178,7 +211,7 @@ fn parse<R: BufRead + Seek>(
 }
 
 /// Opens a regular file that has at least one byte; gives its size too.
-fn open(path: &Path) -> Result<(File, u64), Fault> {
+pub(crate) fn open(path: &Path) -> Result<(File, u64), Fault> {
     let unreadable = |reason| Fault::io("read", reason);
     // Asked before opening: to open a pipe is to wait for its writer.
     let about = std::fs::metadata(path).map_err(unreadable)?;
@@ -208,6 +241,7 @@ fn format_of(path: &Path) -> Result<(Format, bool), Fault> {
         Some("csv") => Format::Delimited(delimited::Kind::Csv),
         Some("tsv") => Format::Delimited(delimited::Kind::Tsv),
         Some("txt") => Format::Delimited(delimited::Kind::Txt),
+        Some("h5ad" | "h5" | "hdf5") if !gzipped => Format::Hdf5,
         _ => {
             let extension = match (extension, gzipped) {
                 (Some(extension), true) => Some(format!("{extension}.gz")),
@@ -220,7 +254,7 @@ fn format_of(path: &Path) -> Result<(Format, bool), Fault> {
     Ok((format, gzipped))
 }
 
-fn text<'a>(reader: impl BufRead + 'a, gzipped: bool) -> Box<dyn BufRead + 'a> {
+pub(crate) fn text<'a>(reader: impl BufRead + 'a, gzipped: bool) -> Box<dyn BufRead + 'a> {
     if gzipped {
         // Multi: what bgzip and `cat a.gz b.gz` write is several streams in a row.
         Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(reader)))

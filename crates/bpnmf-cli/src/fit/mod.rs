@@ -37,6 +37,7 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let mut read_options = ReadOptions::default();
     read_options.transpose = args.transpose;
     read_options.missing = args.missing;
+    read_options.layer = args.layer.clone();
     read_options.memory = memory::available().filter(|_| !args.force);
     let table = bpnmf_io::read(&args.input, &read_options).map_err(Failure::reading)?;
     let source = Source {

@@ -21,8 +21,8 @@ fn an_unknown_format_is_refused_with_those_that_are_known() {
     bench.write("sheet.xlsx", "anything");
     assert_eq!(
         refusal(&bench, "sheet.xlsx"),
-        "sheet.xlsx: files that end in .xlsx cannot be read: use .npy, .npz, .csv, .tsv, .txt or .mtx \
-         (the text formats also with .gz after it)"
+        "sheet.xlsx: files that end in .xlsx cannot be read: use .npy, .npz, .csv, .tsv, .txt, .mtx \
+         (the text formats also with .gz after it), .h5ad or .h5"
     );
     bench.write("text.npy", "1,2\n3,4\n");
     assert!(refusal(&bench, "text.npy").starts_with("text.npy: "));

@@ -2,6 +2,7 @@
 
 mod delimited;
 mod files;
+mod hdf5;
 mod hostile;
 mod mtx;
 mod npy;
