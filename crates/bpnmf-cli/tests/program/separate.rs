@@ -140,11 +140,15 @@ fn every_file_is_there_and_tells_what_was_done() {
             ("H", by_part),
             ("S", by_part),
             ("pi", &[parts][..]),
+            ("W_low", by_bin),
+            ("H_low", by_part),
+            ("W_high", by_bin),
+            ("H_high", by_part),
             ("W_filter", by_bin),
             ("H_filter", by_part)
         ]
     );
-    let (on, filter) = (&arrays[2].2, &arrays[5].2);
+    let (on, filter) = (&arrays[2].2, &arrays[9].2);
     assert!(on.iter().zip(filter).all(|(on, h)| *on > 0.05 || *h == 0.0), "what is off stays off");
 }
 
