@@ -1,12 +1,14 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
 mod model;
+mod regroup;
 mod resume;
 mod score;
 mod separate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use model::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+pub(crate) use regroup::RegroupArgs;
 pub(crate) use resume::ResumeArgs;
 pub(crate) use score::ScoreArgs;
 pub(crate) use separate::{FormatName, PickName, SeparateArgs};
@@ -25,6 +27,7 @@ Examples:
   bpnmf demo                                  see it work, no files needed
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
   bpnmf separate mix.wav --stems 2 --out two  the parts of a recording, to listen to
+  bpnmf regroup two --groups groups.json      other stems of it, at once
   bpnmf resume result                         go on with a run that was stopped or killed
   bpnmf synth --out data --seed 1             counts with known parts, to try things on
   bpnmf score -r true.wav -e found.wav        how good is a separated sound?
@@ -35,6 +38,7 @@ Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 pub(crate) enum Command {
     Fit(Box<FitArgs>),
     Separate(Box<SeparateArgs>),
+    Regroup(RegroupArgs),
     Resume(ResumeArgs),
     Synth(SynthArgs),
     Demo(DemoArgs),

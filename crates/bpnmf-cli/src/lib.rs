@@ -48,6 +48,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Fit(args) => fit::fit(&args, &Start::Fresh(env::args_os().collect())),
         Command::Separate(args) => separate::separate(&args, &Start::Fresh(env::args_os().collect())),
+        Command::Regroup(args) => separate::regroup::regroup(&args),
         Command::Resume(args) => resume::resume(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),

@@ -13,11 +13,12 @@ mod pictures;
 mod plateau;
 mod report;
 mod residuals;
+mod roll;
 mod sound;
 #[cfg(test)]
 mod tests;
 pub mod text;
 
-pub use page::html;
+pub use page::{html, with_sound};
 pub use plateau::plateau_sentence;
-pub use report::{Data, Model, Pieces, Report, Residual, SoundPage, Stem, Step, Trace};
+pub use report::{Data, Model, Pieces, PlayedNote, Report, Residual, SoundPage, Stem, Step, Trace};

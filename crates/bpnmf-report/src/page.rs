@@ -3,9 +3,9 @@
 use crate::chart::{self, Curve};
 use crate::frame::{Axis, Height, figure, framed};
 use crate::plateau::plateau_sentence;
-use crate::report::{Report, Step, Trace};
+use crate::report::{Model, Report, SoundPage, Step, Trace};
 use crate::text::{escaped, grouped, percent, plural, resolution};
-use crate::{parts, picture, pictures, residuals, sound};
+use crate::{parts, picture, pictures, residuals, roll, sound};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("assets/page.css");
@@ -34,7 +34,7 @@ const MOST_POINTS: usize = 400;
 /// ```
 pub fn html(report: &Report<'_>) -> String {
     let title = escaped(&report.title);
-    let listening = sound::listening(report);
+    let listening = sound::listening(report.sound.as_ref(), &report.model);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -48,7 +48,7 @@ pub fn html(report: &Report<'_>) -> String {
     );
     page += &headline(report);
     page += "</header>\n<main>\n";
-    page += &listening.section;
+    page += &marked(HEARD, &(listening.section + &roll::section(report.sound.as_ref())));
     page += &sureness(report);
     page += &pictures::section(report);
     page += &residuals::section(report);
@@ -56,10 +56,37 @@ pub fn html(report: &Report<'_>) -> String {
     page += &course(report);
     page += "</main>\n";
     if listening.plays {
-        let _ = write!(page, "{}<script>\n{SCRIPT}</script>\n", listening.model);
+        let model = marked(MODEL, &listening.model);
+        let _ = write!(page, "{model}<script>\n{SCRIPT}</script>\n");
     }
     page += "</body>\n</html>\n";
     page
+}
+
+/// What is heard, and the model that it is made from, stand between marks with these names.
+const HEARD: &str = "heard";
+const MODEL: &str = "sounds";
+
+/// A piece of a page between marks. No name can be a mark: all are escaped.
+fn marked(name: &str, piece: &str) -> String {
+    format!("<!--{name}-->\n{piece}<!--/{name}-->\n")
+}
+
+/// A page of a recording with other stems; `None` if it is not one that can play.
+pub fn with_sound(page: &str, sound: &SoundPage<'_>, model: &Model<'_>) -> Option<String> {
+    let listening = sound::listening(Some(sound), model);
+    if !listening.plays {
+        return None;
+    }
+    let heard = listening.section + &roll::section(Some(sound));
+    let mut page = page.to_owned();
+    for (name, piece) in [(HEARD, heard), (MODEL, listening.model)] {
+        let from = page.find(&format!("<!--{name}-->"))?;
+        let end = format!("<!--/{name}-->\n");
+        let to = from + page[from..].find(&end)? + end.len();
+        page.replace_range(from..to, &marked(name, &piece));
+    }
+    Some(page)
 }
 
 /// How many parts and how sure that is, in words.

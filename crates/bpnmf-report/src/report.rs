@@ -209,6 +209,27 @@ pub struct SoundPage<'a> {
     pub pieces: Option<Pieces<'a>>,
     /// With a stem more for what no part explains.
     pub residual: Option<Residual>,
+    /// The notes that are heard.
+    pub notes: Vec<PlayedNote>,
+}
+
+/// A note that is heard.
+#[derive(Debug, Clone)]
+pub struct PlayedNote {
+    /// When it begins and ends, in seconds.
+    pub onset: f64,
+    /// See there.
+    pub offset: f64,
+    /// Its key, 69 is A4.
+    pub midi: f64,
+    /// Its name.
+    pub name: String,
+    /// The part that it is of.
+    pub part: usize,
+    /// How sure its pitch is, from 0 to 1.
+    pub sure: f64,
+    /// Its stem, and how sure that is.
+    pub stem: Option<(usize, f64)>,
 }
 
 /// The stem of what no part explains: where the magnitude x is above sum_j W_j H_j it takes the place of that sum in the

@@ -1,7 +1,7 @@
 //! The whole page, from small data to strange data.
 
 use crate::grid::{Grid, Side};
-use crate::report::{Data, Model, Report, SoundPage, Stem, Step, Trace};
+use crate::report::{Data, Model, PlayedNote, Report, SoundPage, Stem, Step, Trace};
 use crate::text::escaped;
 use bpnmf::Counts;
 
@@ -171,6 +171,15 @@ fn no_name_can_be_markup() {
         stems: vec![Stem { name: evil.to_owned(), weights: vec![1.0, 0.0] }],
         pieces: None,
         residual: None,
+        notes: vec![PlayedNote {
+            onset: 0.0,
+            offset: 0.001,
+            midi: 69.0,
+            name: evil.to_owned(),
+            part: 0,
+            sure: 1.0,
+            stem: Some((0, 0.5)),
+        }],
     });
     for report in [&mut report, &mut heard] {
         (report.title, report.source) = (evil.to_owned(), evil.to_owned());
@@ -222,6 +231,7 @@ fn a_page_of_a_large_matrix_stays_small() {
         stems: Vec::new(),
         pieces: None,
         residual: None,
+        notes: vec![],
     });
     let page = html(&report);
     assert!(!page.contains("data-part"), "the sound does not belong to the model");
@@ -259,14 +269,39 @@ fn a_recording_brings_its_sound_and_its_model_if_they_fit_together() {
     let mixture = [0.25; 35];
     let stem = |name: &str, weights: &[f32]| Stem { name: name.to_owned(), weights: weights.to_vec() };
     let stems = vec![stem("oboe", &[1.0, 0.0, 0.5]), stem("horn", &[0.0, 1.0, 0.5])];
-    let sound =
-        SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems, pieces: None, residual: None };
+    let sound = SoundPage {
+        rate: 8000,
+        window: 32,
+        hop: 4,
+        mixture: &mixture,
+        stems,
+        pieces: None,
+        residual: None,
+        notes: vec![],
+    };
     report.sound = Some(sound.clone());
     let page = html(&report);
     assert!(page.contains("This recording is made of"));
     assert!(page.contains("\"stems\":[[1,0,0.5],[0,1,0.5]]"));
     assert_eq!(page.matches("<audio").count(), 1 + 2 + 3);
     assert!(page.contains("<b>oboe</b><small>50.0 %</small>"));
+
+    assert!(!page.contains("<h2>Notes</h2>"));
+
+    let note = |onset: f64, midi: f64, stem| PlayedNote {
+        onset,
+        offset: onset + 0.001,
+        midi,
+        name: "A4".to_owned(),
+        part: 1,
+        sure: 0.5,
+        stem,
+    };
+    let notes = vec![note(0.0, 69.0, Some((1, 0.25))), note(0.002, 60.0, None)];
+    report.sound = Some(SoundPage { notes, ..sound.clone() });
+    let page = html(&report);
+    assert!(page.contains("<title>A4, 0.00 to 0.00 s, part 1, stem horn (25.0 %)</title>"));
+    assert!(page.contains("<title>A4, 0.00 to 0.00 s, part 1</title>"));
 
     report.sound = Some(SoundPage { hop: 5, ..sound });
     let page = html(&report);
