@@ -315,12 +315,14 @@ impl<'a> View<'a> {
         Self { features, columns, total, partial }
     }
 
+    /// The given columns.
+    pub(crate) fn only(&self, columns: &[usize]) -> Self {
+        Self::of(self.features, columns.iter().map(|&t| self.columns[t].clone()).collect())
+    }
+
     /// Every so manieth column.
-    pub(crate) fn every(self, step: usize) -> Self {
-        if step == 1 {
-            return self;
-        }
-        Self::of(self.features, self.columns.into_iter().step_by(step).collect())
+    pub(crate) fn sampled(&self, step: usize) -> Self {
+        Self::of(self.features, self.columns.iter().step_by(step).cloned().collect())
     }
 }
 

@@ -282,11 +282,11 @@ impl Search {
     ) {
         const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
         let every = (model.observations() / PATH_COLUMNS).max(1);
-        let mut model = model.every(every);
+        let mut model = model.sampled(every);
         let mut before = 1.0;
         for step in STEPS {
             let fewer = resolution::coarsened(counts, power * step);
-            let view = View::new(&fewer).every(every);
+            let view = View::new(&fewer).sampled(every);
             if view.total < 1.0 {
                 break;
             }

@@ -406,7 +406,7 @@ pub(super) fn alpha(view: &View) -> f64 {
     }
     let mut entries = Entries::new(view);
     if entries.small > LARGEST_BULK {
-        entries = Entries::new(&view.clone().every(view.columns.len().div_ceil(LARGEST_BULK)));
+        entries = Entries::new(&view.sampled(view.columns.len().div_ceil(LARGEST_BULK)));
     }
     if !(SMALLEST_BULK..=LARGEST_BULK).contains(&entries.small) {
         return f64::INFINITY;
