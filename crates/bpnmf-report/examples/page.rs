@@ -101,6 +101,7 @@ fn main() {
         recurrence: &[],
         intervals: None,
         noise: bpnmf::Noise::Poisson,
+        variance_factor: None,
         feature_names: None,
         observation_names: None,
         sound: Some(SoundPage {

@@ -31,6 +31,8 @@ pub struct Report<'a> {
     pub intervals: Option<&'a Intervals>,
     /// How counts scatter about their rates.
     pub noise: Noise,
+    /// The variance of the counts over their rates, where it is the same for all rates and not one.
+    pub variance_factor: Option<f64>,
     /// The names of the F features.
     pub feature_names: Option<&'a [String]>,
     /// The names of the T observations.
@@ -65,6 +67,7 @@ impl<'a> Report<'a> {
             recurrence: chains.recurrence.as_deref().unwrap_or(&[]),
             intervals: chains.intervals.as_ref(),
             noise: fit.noise(),
+            variance_factor: fit.discovery.as_ref().and_then(|discovery| discovery.factor),
             feature_names: None,
             observation_names: None,
             sound: None,

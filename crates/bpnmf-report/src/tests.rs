@@ -66,6 +66,7 @@ impl Made {
             recurrence: &[],
             intervals: None,
             noise: bpnmf::Noise::Poisson,
+            variance_factor: None,
             feature_names: None,
             observation_names: None,
             sound: None,

@@ -187,9 +187,11 @@ impl Checkpoint {
 // Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
 
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
-    let Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds } = discovery;
+    let Discovery { coarsening, factor, dispersion, noise, prior, path, forced, rank, range, seconds } =
+        discovery;
     let Dispersion { small, all } = dispersion;
     out.f64(*coarsening)?;
+    out.option(*factor)?;
     out.option(*small)?;
     out.option(*all)?;
     out.option(noise.alpha())?;
@@ -210,7 +212,7 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
 }
 
 fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
-    let coarsening = from.f64()?;
+    let (coarsening, factor) = (from.f64()?, from.option()?);
     let dispersion = Dispersion { small: from.option()?, all: from.option()? };
     let noise = from.option()?.map_or(Noise::Poisson, |alpha| Noise::Scattered { alpha });
     let noise = noise.check().map_err(|_| bytes::bad("an alpha out of its range"))?;
@@ -227,8 +229,11 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
+    if factor.is_some_and(|factor| !(factor >= 1.0 && factor.is_finite())) {
+        return Err(bytes::bad("a factor of the variance out of its range"));
+    }
     let forced = forced.then_some(wanted);
-    Ok(Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds })
+    Ok(Discovery { coarsening, factor, dispersion, noise, prior, path, forced, rank, range, seconds })
 }
 
 fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {

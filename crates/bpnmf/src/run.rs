@@ -164,6 +164,11 @@ impl Fit {
     /// be counts and were read as they are.
     pub fn noise_sentence(&self) -> Option<String> {
         let Some(discovery) = &self.discovery else { return Some(self.noise().sentence()) };
+        if let Some(factor) = discovery.factor {
+            return Some(format!(
+                "Counts scatter with {factor:.1} times the variance of Poisson counts, whatever their rates."
+            ));
+        }
         match self.noise() {
             _ if discovery.coarsening < 1.0 => None,
             noise if !discovery.dispersion.is_smooth() => Some(noise.sentence()),

@@ -62,6 +62,8 @@ impl Results<'_> {
         let power = text::resolution(discovery.coarsening);
         Some(if asked {
             format!("The data were read at {power} of their resolution, as asked for.")
+        } else if discovery.factor.is_some() {
+            format!("They were read at {power} of their resolution (--coarsening 1 reads them in full).")
         } else {
             format!(
                 "The data are too smooth to be counts: they were read at {power} of their resolution\n\

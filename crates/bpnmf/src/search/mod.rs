@@ -14,6 +14,7 @@ mod explore;
 mod floor;
 mod journal;
 mod mask;
+mod proportional;
 mod pursuit;
 mod rank;
 mod resolution;
@@ -87,6 +88,9 @@ pub struct Resolution {
 pub struct Discovery {
     /// The power of the likelihood.
     pub coarsening: f64,
+    /// The variance of the counts over their rates, where the search found that it is the same for all rates; `coarsening` is
+    /// then one over it.
+    pub factor: Option<f64>,
     /// Scatter of the data about the fit.
     pub dispersion: Dispersion,
     /// How the counts scatter about their rates.
@@ -211,13 +215,19 @@ impl Search {
     ) -> Result<Found, Error> {
         let (start, done) = (std::time::Instant::now(), Vec::new());
         let view = View::new(counts);
-        let scatter = Scatter::new(self.noise, &view);
+        let mut scatter = Scatter::new(self.noise, &view);
+        let asks = self.noise.is_none() && self.coarsening.is_none() && scatter.alpha.is_finite();
+        let factor = if asks { proportional::factor(&view) } else { None };
+        if factor.is_some() {
+            // A share of such counts, one over the factor, are as good as Poisson counts.
+            scatter = Scatter { alpha: f64::INFINITY, learned: false };
+        }
         let view = if scatter.alpha.is_finite() { view.sized() } else { view };
         let mut run = Run { key, workers, start, watch, stopped: false, done, past, astray: None, scatter };
         let mut coarse = None;
         let mut model = None;
-        let mut power = self.coarsening.unwrap_or(1.0);
-        if self.coarsening.is_none() {
+        let mut power = factor.map_or(self.coarsening.unwrap_or(1.0), f64::recip);
+        if self.coarsening.is_none() && factor.is_none() {
             let mut first = run.explore(&view, prior, self);
             let chosen = run.stage("coarsening", &mut first, |_, first| {
                 resolution::power(resolution::dispersion(first, &view, workers), counts).to_bits()
@@ -265,8 +275,18 @@ impl Search {
         let seconds = run.start.elapsed().as_secs_f64();
         let (prior, forced) = (model.prior, self.components);
         let noise = noise_of(model.alpha);
-        let discovery =
-            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, range, seconds };
+        let discovery = Discovery {
+            coarsening: power,
+            factor,
+            dispersion,
+            noise,
+            prior,
+            path,
+            forced,
+            rank,
+            range,
+            seconds,
+        };
         Ok(Found { discovery, counts: coarse, model })
     }
 

@@ -25,7 +25,7 @@ const SPREAD: f64 = 0.02;
 /// counts, and for counts whose scatter is an estimate, too. Behind a component with a signal of more than `NEAR` times the
 /// threshold it takes one scale more for each threshold, up to `MOST_SCALES`: a weak component seldom stands alone.
 const EDGE_SCALES: f64 = 1.0;
-const SCATTERED_EDGE_SCALES: f64 = 2.0;
+pub(super) const SCATTERED_EDGE_SCALES: f64 = 2.0;
 const NEAR: f64 = 2.0;
 const MOST_SCALES: f64 = 4.0;
 
@@ -67,20 +67,22 @@ const SCATTERED: f64 = 7.0;
 const SMALLEST_BULK: usize = 40;
 
 /// The most columns of a matrix that is larger on both sides.
-const LARGEST_BULK: usize = 600;
+pub(super) const LARGEST_BULK: usize = 600;
 
 /// The positive entries of counts, empty rows and columns left out.
-struct Entries {
+pub(super) struct Entries {
     /// The smaller side and the larger one.
-    small: usize,
-    large: usize,
+    pub(super) small: usize,
+    pub(super) large: usize,
+    /// Whether the columns are the smaller side.
+    pub(super) transposed: bool,
     /// Entries (index of the smaller side, x) for every index of the larger one.
-    lists: Vec<Vec<(u32, f64)>>,
-    total: f64,
+    pub(super) lists: Vec<Vec<(u32, f64)>>,
+    pub(super) total: f64,
 }
 
 impl Entries {
-    fn new(view: &View) -> Self {
+    pub(super) fn new(view: &View) -> Self {
         let mut place = vec![u32::MAX; view.features];
         let mut rows = 0;
         let columns: Vec<Vec<(usize, f64)>> = view
@@ -99,18 +101,18 @@ impl Entries {
         let by_column: Vec<Vec<(u32, f64)>> =
             columns.iter().map(|list| list.iter().map(|&(f, x)| (place[f], x)).collect()).collect();
         if rows <= by_column.len() {
-            return Self { small: rows, large: by_column.len(), lists: by_column, total };
+            return Self { small: rows, large: by_column.len(), transposed: false, lists: by_column, total };
         }
         let mut lists = vec![Vec::new(); rows];
         for (t, list) in by_column.iter().enumerate() {
             list.iter().for_each(|&(f, x)| lists[f as usize].push((t as u32, x)));
         }
-        Self { small: by_column.len(), large: rows, lists, total }
+        Self { small: by_column.len(), large: rows, transposed: true, lists, total }
     }
 }
 
 /// The spectrum of counts whitened for the variance x + scatter x^2.
-struct Spectrum {
+pub(super) struct Spectrum {
     /// Components above the edge, and eigenvalues there.
     components: usize,
     seen: Vec<f64>,
@@ -126,21 +128,21 @@ struct Spectrum {
 
 /// Where the eigenvalues of noise end, and the scale of how far the largest strays from there.
 #[derive(Debug, Clone, Copy)]
-struct Edge {
+pub(super) struct Edge {
     at: f64,
     scale: f64,
 }
 
 impl Edge {
     /// That of what is left beside `k` components.
-    fn beside(k: usize, (small, large): (f64, f64)) -> Self {
+    pub(super) fn beside(k: usize, (small, large): (f64, f64)) -> Self {
         let (small, large) = ((small - k as f64).max(1.0).sqrt(), (large - k as f64).max(1.0).sqrt());
         let root = small + large;
         Self { at: root * root, scale: root * libm::cbrt(1.0 / small + 1.0 / large) }
     }
 
     /// So many scales beyond it.
-    fn beyond(self, scales: f64) -> f64 {
+    pub(super) fn beyond(self, scales: f64) -> f64 {
         self.at + scales * self.scale
     }
 }
@@ -177,7 +179,7 @@ fn signal(eigenvalue: f64, (small, large): (f64, f64), all: usize) -> f64 {
 }
 
 /// The quantile 0.75 of the eigenvalues of noise (Marchenko and Pastur).
-fn bulk_quantile(small: f64, large: f64) -> f64 {
+pub(super) fn bulk_quantile(small: f64, large: f64) -> f64 {
     const POINTS: usize = 2001;
     let (low, high) = ((large.sqrt() - small.sqrt()).powi(2), (large.sqrt() + small.sqrt()).powi(2));
     let at = |i: usize| core::f64::consts::PI * i as f64 / (POINTS - 1) as f64;
@@ -282,7 +284,7 @@ impl Hidden {
 }
 
 /// Scales of both sides with which the variance of every row and column is one on average.
-fn whitening(entries: &Entries, variance: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn whitening(entries: &Entries, variance: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
     let (mut u, mut v) = (vec![1.0; entries.small], vec![1.0; entries.large]);
     let (mut rows, mut columns) = (vec![0.0; entries.small], vec![0.0; entries.large]);
     for (column, list) in columns.iter_mut().zip(&entries.lists) {
@@ -381,7 +383,7 @@ fn range(components: usize, spectrum: &Spectrum, hidden: Hidden) -> (usize, usiz
 
 /// The same for counts that scatter more than Poisson: the scatter is what makes the bulk that of noise. What is hidden
 /// below the edge cannot be told from it.
-fn scattered(entries: &Entries) -> (Spectrum, f64) {
+pub(super) fn scattered(entries: &Entries) -> (Spectrum, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     while Spectrum::new(entries, high).excess > 0.0 && high < 1e3 {
         (low, high) = (high, 4.0 * high);
