@@ -10,7 +10,7 @@ use crate::infer::dictionary::Dictionary;
 use crate::infer::mask::Odds;
 use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Moments, Spread, Variational};
-use crate::infer::{Engine, State, Tiers};
+use crate::infer::{Engine, Jumped, State, Tiers};
 use crate::noise::Noise;
 use crate::run::{RunOptions, StopReason, TraceRow};
 use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
@@ -248,8 +248,10 @@ fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
         reconstruction,
         held_out,
         tiers,
+        jumped,
         seconds,
     } = row;
+    let Jumped { births, births_accepted, deaths, deaths_accepted } = jumped;
     let Tiers { h_free, linear, jensen, moments, logarithms, exact, forced, flips } = tiers;
     [iteration, active, on_anywhere].into_iter().try_for_each(|number| out.length(*number))?;
     out.u64(*sites_on)?;
@@ -258,6 +260,8 @@ fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
     out.option(*held_out)?;
     let decided = [h_free, linear, jensen, moments, logarithms, exact, forced, flips];
     decided.into_iter().try_for_each(|number| out.u64(*number))?;
+    let tries = [births, births_accepted, deaths, deaths_accepted];
+    tries.into_iter().try_for_each(|number| out.u64(u64::from(*number)))?;
     out.f64(*seconds)
 }
 
@@ -289,8 +293,18 @@ fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
             forced: from.u64()?,
             flips: from.u64()?,
         },
+        jumped: Jumped {
+            births: read_tries(from)?,
+            births_accepted: read_tries(from)?,
+            deaths: read_tries(from)?,
+            deaths_accepted: read_tries(from)?,
+        },
         seconds: from.f64()?,
     })
+}
+
+fn read_tries(from: &mut Reader<'_>) -> Result<u32, Error> {
+    u32::try_from(from.u64()?).map_err(|_| bytes::bad("too many tries"))
 }
 
 fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {

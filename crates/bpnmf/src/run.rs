@@ -4,7 +4,7 @@ use crate::checkpoint::{At, Checkpoint, Past, Standing};
 use crate::counts::{Counts, Occupied};
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
-use crate::infer::{Batch, Engine, State, Tiers};
+use crate::infer::{Batch, Engine, Jumped, State, Tiers};
 use crate::noise::Noise;
 use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
@@ -63,6 +63,8 @@ pub struct TraceRow {
     pub held_out: Option<f64>,
     /// How the sites of the mask were decided.
     pub tiers: Tiers,
+    /// Moves between numbers of components.
+    pub jumped: Jumped,
     /// Seconds since the start.
     pub seconds: f64,
 }
@@ -382,6 +384,7 @@ pub fn run_from(
             reconstruction: probes.read(&state),
             held_out: options.held_out.as_ref().map(|held_out| score(held_out, &state)),
             tiers: info.tiers,
+            jumped: info.jumped,
             seconds: before + start.elapsed().as_secs_f64(),
         };
         trace.push(row);

@@ -118,6 +118,12 @@ pub(crate) struct PriorArgs {
     /// Concentration of the beta process [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) b0: Option<f64>,
+
+    /// Sample the number of parts, too, with this prior: beta-process, as --a0 and --b0 have it; uniform; poisson:MEAN; or
+    /// geometric:P, each number less probable than the one before by the factor 1 - P. Only for --engine gibbs; takes more
+    /// iterations [default: each chain keeps about the number that its search found]
+    #[arg(long, value_name = "PRIOR", value_parser = bpnmf::ComponentsPrior::read)]
+    pub(crate) components_prior: Option<bpnmf::ComponentsPrior>,
 }
 
 #[derive(Debug, Args)]

@@ -138,6 +138,7 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
         stop: (!args.no_stop)
             .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),
         prior: prior(args),
+        components_prior: args.prior.components_prior,
         init: match args.paper.init {
             None | Some(InitName::Random) => Init::Random,
             Some(InitName::Scaled) => Init::Scaled,

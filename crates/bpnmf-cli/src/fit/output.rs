@@ -119,6 +119,7 @@ struct PriorOf {
     a0: f64,
     b0: f64,
     components: usize,
+    number: String,
 }
 
 #[derive(Serialize)]
@@ -239,7 +240,7 @@ impl Results<'_> {
         let (config, chains, fit, source) = (self.config, self.chains, self.fit(), self.source);
         let agreement = |&Convergence { name, r_hat, ess, .. }: &Convergence| Agreement { name, r_hat, ess };
         let last = fit.trace.last();
-        let Prior { a, b, c, d, a0, b0, components } = self.prior().get();
+        let Prior { a, b, c, d, a0, b0, components, number } = self.prior().get();
         let discovery = self.discovery();
         let dispersion = discovery.map(|discovery| discovery.dispersion).unwrap_or_default();
         let path = fit.resolution_path();
@@ -277,7 +278,7 @@ impl Results<'_> {
             chain_shown: chains.representative + 1,
             convergence: chains.convergence.iter().map(agreement).collect(),
             warnings: self.warnings().into_iter().chain(extra.warnings.iter().cloned()).collect(),
-            prior: PriorOf { a, b, c, d, a0, b0, components },
+            prior: PriorOf { a, b, c, d, a0, b0, components, number: number.name() },
             input: Input {
                 path: &source.path,
                 features: source.features,

@@ -50,14 +50,16 @@ fn the_trace_has_a_row_an_iteration_and_shares_that_add_up() {
         lines.next().unwrap(),
         "iteration,active,on_anywhere,sites_on,log_likelihood,log_joint,held_out,\
          h_free,linear,jensen,moments,logarithms,exact,forced,flips,seconds,\
-         chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4,coarsening,n_components"
+         chain,activation,reconstruction_1,reconstruction_2,reconstruction_3,reconstruction_4,coarsening,n_components,\
+         births,births_accepted,deaths,deaths_accepted"
     );
     let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 7);
     for (i, row) in rows.iter().enumerate() {
-        assert_eq!((row.len(), row[0], row[16]), (24, (i + 1).to_string().as_str(), "1"));
-        assert!(row[17..].iter().all(|value| value.parse::<f64>().unwrap() > 0.0));
+        assert_eq!((row.len(), row[0], row[16]), (28, (i + 1).to_string().as_str(), "1"));
+        assert!(row[17..24].iter().all(|value| value.parse::<f64>().unwrap() > 0.0));
         assert_eq!(row[22], "1", "read in full");
+        assert_eq!(row[24..], ["0"; 4], "the number is not sampled");
         assert_eq!(row[6], "", "nothing was held out");
         let decided: f64 = row[7..14].iter().map(|share| share.parse::<f64>().unwrap()).sum();
         assert!((decided - 1.0).abs() < 1e-9, "{decided}");
@@ -216,4 +218,29 @@ fn without_a_search_nobody_learns_the_noise_and_counts_are_poisson() {
     assert_eq!(model("auto"), model("poisson"));
     assert_ne!(model("auto"), model("scattered"));
     assert!(bench.json("scattered/summary.json")["held_out_log_likelihood"].is_f64());
+}
+
+#[test]
+fn the_number_of_parts_is_sampled_if_a_prior_is_asked_for_and_refused_where_it_cannot_be() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    bench.ok("fit table.csv --components-prior geometric:0.3 -n 150 --chains 1 --out out");
+    let trace = String::from_utf8(bench.bytes("out/trace.csv")).unwrap();
+    let rows = trace.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
+    let sampled: Vec<Vec<&str>> = rows.filter(|row| row[0] != "0").collect();
+    let tries = |row: &Vec<&str>| row[24].parse::<u32>().unwrap() + row[26].parse::<u32>().unwrap();
+    assert_eq!(sampled.iter().map(tries).sum::<u32>(), 2);
+    assert_eq!((tries(&sampled[69]), tries(&sampled[139])), (1, 1));
+    assert_eq!(bench.json("out/summary.json")["prior"]["number"], "geometric:0.3");
+    for (flags, sentence) in [
+        ("--components-prior poisson", "it must be beta-process, uniform, poisson:MEAN"),
+        (
+            "--components-prior uniform --engine ssmf",
+            "only the engine gibbs samples the number of components",
+        ),
+        ("--components-prior uniform --force-components 2", "a number that is forced has none"),
+    ] {
+        let told = bench.fails(&format!("fit table.csv --out bad {flags}"), 2);
+        assert!(told.contains(sentence), "{told}");
+    }
 }

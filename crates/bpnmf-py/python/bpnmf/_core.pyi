@@ -32,6 +32,7 @@ def fit(
     alpha: float | None,
     seed: int,
     prior: Mapping[str, float],
+    components_prior: str | None,
     chains: int | None,
     until_sure: bool,
     time_budget: str | None,

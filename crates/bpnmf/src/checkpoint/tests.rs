@@ -32,13 +32,16 @@ fn timeless(mut fit: Fit) -> Fit {
 
 const SCATTERED: Noise = Noise::Scattered { alpha: 7.0 };
 
+const JUMPS: Option<Jumps> = Some(Jumps { levels: 3, every: 2 });
+
 fn engines() -> Vec<Box<dyn Engine>> {
     let scaled = Init::Scaled;
     vec![
         Box::new(Gibbs { burn_in: 6, ..Default::default() }),
         Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, ..Default::default() }),
         Box::new(Gibbs { burn_in: 6, init: scaled, noise: SCATTERED, ..Default::default() }),
-        Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, noise: SCATTERED }),
+        Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, noise: SCATTERED, jumps: None }),
+        Box::new(Gibbs { burn_in: 6, noise: SCATTERED, jumps: JUMPS, ..Default::default() }),
         Box::new(Ssmf { init: scaled, ..Default::default() }),
         Box::new(Ssmf {
             init: scaled,
