@@ -59,7 +59,7 @@ def main():
         error = np.abs(w @ h - rate).sum() / rate.sum()
         assert error < 0.35, f"the reconstruction is off by {error:.2f} of the true rates"
         run(program, "fit", folder / "data" / "X.npy", "--out", folder / "paper", "--preset", "paper", "--engine", "gibbs",
-            "--init", "scaled", "--components", 40, "--iterations", 300, "--seed", 1, "--chains", 2)
+            "--init", "scaled", "--max-components", 40, "--iterations", 300, "--seed", 1, "--chains", 2)
         w, h, summary = check_model(folder / "paper", 75, 120)
         assert summary["resolution_path"] == []
         error = np.abs(w @ h - rate).sum() / rate.sum()
@@ -69,7 +69,7 @@ def main():
         sp.save_npz(folder / "sparse.npz", matrix)
         np.save(folder / "dense.npy", matrix.toarray())
         for file in ("sparse.npz", "dense.npy"):
-            run(program, "fit", folder / file, "--out", folder / file[:6], "--components", 10, "--iterations", 20)
+            run(program, "fit", folder / file, "--out", folder / file[:6], "--max-components", 10, "--iterations", 20)
             check_model(folder / file[:6], 50, 80)
         same = (folder / "sparse" / "model.npz").read_bytes() == (folder / "dense." / "model.npz").read_bytes()
         assert same, "sparse and dense input give different models"

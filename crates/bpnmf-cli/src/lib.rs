@@ -3,6 +3,7 @@
 //! A library of the binary `bpnmf`, so that tests can reach what it reads.
 
 mod args;
+mod catalogue;
 mod checkpoint;
 mod claim;
 mod demo;

@@ -33,7 +33,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
             text::plural(estimates.len(), "estimate", "estimates"),
         )));
     }
-    let scores = progress::notice("scoring", || evaluate(&args.reference, &estimates, &options))?;
+    let scores = progress::notice(progress::Mode::choose(false, args.json), "scoring", || {
+        evaluate(&args.reference, &estimates, &options)
+    })?;
     let warnings = scores.doubts.iter().map(|doubt| warning(*doubt, &args.reference, &estimates)).collect();
     let page = Page::new(&args.reference, &estimates, &scores, warnings);
     text::print(&if args.json { page.json() } else { page.table() })?;

@@ -118,6 +118,7 @@ fn main() {
                 note(0.9, 1.4, 76.0, 2, Some((1, 0.9))),
             ],
         }),
+        matches: Vec::new(),
         warnings: vec!["this is made up".to_owned()],
         notes: vec!["the parts are those it was made of".to_owned()],
         facts: vec![("method".to_owned(), "none".to_owned())],

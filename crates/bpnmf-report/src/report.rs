@@ -1,5 +1,6 @@
 //! What a page is about: plain values, filled in by whoever has them.
 
+use crate::text::component_name;
 use bpnmf::{Chains, Counts, Fit, Intervals, Noise, Posterior, Recurrence};
 
 /// Everything that a page shows. [`Report::new`] fills in what the chains say, the rest is left empty.
@@ -39,6 +40,8 @@ pub struct Report<'a> {
     pub observation_names: Option<&'a [String]>,
     /// The recording behind the matrix, if it is one.
     pub sound: Option<SoundPage<'a>>,
+    /// A sentence for each component: what it is in a catalogue; empty without one.
+    pub matches: Vec<String>,
     /// Sentences: what keeps the result from being trusted.
     pub warnings: Vec<String>,
     /// Sentences: what is good to know.
@@ -71,9 +74,36 @@ impl<'a> Report<'a> {
             feature_names: None,
             observation_names: None,
             sound: None,
+            matches: Vec::new(),
             warnings: Vec::new(),
             notes: Vec::new(),
             facts: Vec::new(),
+        }
+    }
+}
+
+impl Report<'_> {
+    /// What a component is called, one and many: for people who listen it is a part.
+    pub(crate) fn words(&self) -> (&'static str, &'static str) {
+        if self.sound.is_some() { ("part", "parts") } else { ("component", "components") }
+    }
+
+    /// A sentence in which {part} and {parts} are that word.
+    pub(crate) fn say(&self, sentence: &str) -> String {
+        let (one, many) = self.words();
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        sentence
+            .replace("{parts}", many)
+            .replace("{part}", one)
+            .replace("{Parts}", &capital(many))
+            .replace("{Part}", &capital(one))
+    }
+
+    /// The name of a component; those of a recording are numbered from 0 as their files are.
+    pub(crate) fn name(&self, k: usize) -> String {
+        match self.sound {
+            Some(_) => k.to_string(),
+            None => component_name(k, self.model.components()),
         }
     }
 }

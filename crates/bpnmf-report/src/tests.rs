@@ -70,6 +70,7 @@ impl Made {
             feature_names: None,
             observation_names: None,
             sound: None,
+            matches: Vec::new(),
             warnings: Vec::new(),
             notes: Vec::new(),
             facts: Vec::new(),
@@ -100,7 +101,7 @@ fn html(report: &Report<'_>) -> String {
 fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let made = Made::new(20, 30, 4);
     let page = html(&made.report());
-    assert!(page.contains("This matrix is made of <b>4 parts</b>."));
+    assert!(page.contains("This matrix is made of <b>4 components</b>."));
     assert!(page.contains("90 % interval: 4 to 5, from 1 chain."));
     assert_eq!(page.matches("<article>").count(), 4);
     assert_eq!(page.matches("<img").count(), 4);
@@ -109,7 +110,7 @@ fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let mut report = made.report();
     report.forced = true;
     let page = html(&report);
-    assert!(page.contains("a sum of <b>4 parts</b>, as asked for") && !page.contains("Nobody told"));
+    assert!(page.contains("a sum of <b>4 components</b>, as asked for") && !page.contains("Nobody told"));
     assert!(!page.contains("Probability of each number"));
 }
 
@@ -208,7 +209,7 @@ fn a_page_without_parts_still_shows_the_data() {
 fn a_single_column_and_a_single_feature_make_a_page() {
     for (features, observations) in [(1, 1), (40, 1), (1, 40)] {
         let page = html(&Made::new(features, observations, 1).report());
-        assert!(page.contains("<b>1 part</b>"));
+        assert!(page.contains("<b>1 component</b>"));
     }
 }
 
@@ -216,7 +217,7 @@ fn a_single_column_and_a_single_feature_make_a_page() {
 fn a_page_of_five_hundred_parts_shows_the_largest_and_counts_the_rest() {
     let page = html(&Made::new(600, 200, 500).report());
     assert_eq!(page.matches("<article>").count(), 60);
-    assert!(page.contains("440 smaller parts are not shown here"));
+    assert!(page.contains("440 smaller components are not shown here"));
     assert!(page.len() < 600_000, "{}", page.len());
 }
 

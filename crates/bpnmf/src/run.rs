@@ -326,7 +326,7 @@ pub fn run_from(
                     let found = (counts.nonzeros() > 0)
                         .then(|| search.run_from(past, counts, prior, key, workers, &mut searching))
                         .transpose()?;
-                    interrupted = searching.stopped;
+                    interrupted = searching.stopped || workers.ends() == Some(StopReason::Interrupted);
                     found
                 }
                 None => None,
@@ -391,14 +391,11 @@ pub fn run_from(
         objective.push(row.log_joint);
         components.push(row.active);
         let asked = !observer.step(&row);
-        let late = workers.late();
-        ended = if late {
-            Some(StopReason::TimeBudget)
-        } else if asked || interrupted {
-            Some(StopReason::Interrupted)
-        } else {
-            over(&objective, &components)
-        };
+        let cut = workers.ends();
+        let late = cut == Some(StopReason::TimeBudget);
+        ended = cut
+            .or((asked || interrupted).then_some(StopReason::Interrupted))
+            .or_else(|| over(&objective, &components));
         let standing = Standing {
             engine: engine.name(),
             seed: options.seed,

@@ -14,7 +14,7 @@ pub(crate) struct ModelArgs {
 
     /// The most parts there can be (K, the truncation level) [default: 500, and with --preset auto more if there are
     /// more]
-    #[arg(long, short = 'k', value_name = "K")]
+    #[arg(long = "max-components", alias = "components", short = 'k', value_name = "K")]
     pub(crate) components: Option<usize>,
 
     /// The most iterations after the search [default: 40, up to 120 for few counts; with --preset paper 200 for ssmf, 400 for the Gibbs engines]

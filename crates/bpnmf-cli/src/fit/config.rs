@@ -3,7 +3,7 @@
 use super::foreign;
 use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
-use crate::memory;
+use crate::{interrupt, memory};
 use bpnmf::{
     CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Noise, Plan, Preset, Prior, RunOptions,
     Settings, Simd, Ssmf, StopRule, Workers,
@@ -52,7 +52,9 @@ impl Config {
             options,
             chains: plan.chains()?,
             until_sure: plan.until_sure,
-            workers: workers(args.threads, args.simd)?.with_deadline(deadline),
+            workers: workers(args.threads, args.simd)?
+                .with_deadline(deadline)
+                .with_stop(Some(interrupt::request())),
             preset: plan.preset.name(),
             plan,
             held_out: None,
@@ -235,7 +237,7 @@ fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(),
     };
     Err(Failure::Request(format!(
         "{components} components for {} features and {} observations{in_chains} need about {} of memory, {there_are}: \
-         use fewer --components{or_chains}, or --force to try it",
+         use fewer --max-components{or_chains}, or --force to try it",
         counts.features(),
         counts.observations(),
         memory::text(bytes)

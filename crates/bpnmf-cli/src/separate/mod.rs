@@ -23,7 +23,6 @@ use bpnmf_audio::{Fault, Framing, Levels, Recording, notes::CHAINS};
 pub(crate) use input::samples_in_memory;
 use notes::Notes;
 use output::Separation;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -33,7 +32,7 @@ use stems::Plan;
 const MOST_LEVELS: u32 = 1_000_000;
 
 pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, Failure> {
-    run(args, start, std::io::stdout().is_terminal())
+    run(args, start, true)
 }
 
 /// Separates, and shows the result to whoever watches if `page`.
@@ -128,7 +127,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
         text::print(&separation.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {
-        return Err(fit::interrupted(&chains, config.options.iterations, &folder, &keeper));
+        return Err(fit::interrupted_run(&chains, &config, &folder, &keeper));
     }
     keeper.over();
     Ok(ExitCode::SUCCESS)
@@ -161,6 +160,8 @@ fn source(args: &SeparateArgs, counts: &Counts) -> Source {
         missing: 0,
         total: counts.total(),
         whole_counts: true,
+        recording: true,
+        read_as: None,
         feature_names: None,
         observation_names: None,
     }

@@ -40,6 +40,8 @@ impl Separation<'_> {
             ],
             keys: self.keys(),
             warnings: self.warnings(),
+            tables: false,
+            matches: None,
         };
         self.notes.write(folder)?;
         // What `bpnmf regroup` needs beside the model: floats, so that nothing is lost.

@@ -238,10 +238,11 @@ fn only_a_truncation_that_was_asked_for_is_warned_of() {
         assert!(sentences.into_iter().all(|sentence| warnings.contains(sentence)), "{told}");
         warnings
     };
-    let told = "the number of parts comes within 10 % of the most there can be, 2: use more --components";
-    assert!(warnings("--components 2").contains(told));
-    assert!(!warnings("").contains("--components"));
-    assert!(!warnings("--components 2 --force-components 2").contains("--components"));
+    let told =
+        "the number of components comes within 10 % of the most there can be, 2: use more --max-components";
+    assert!(warnings("--max-components 2").contains(told));
+    assert!(!warnings("").contains("--max-components"));
+    assert!(!warnings("--components 2 --force-components 2").contains("--max-components"));
 }
 
 #[test]
