@@ -122,8 +122,8 @@ pub(crate) struct PriorArgs {
     /// Sample the number of parts, too, with this prior: beta-process, as --a0 and --b0 have it; uniform; poisson:MEAN; or
     /// geometric:P, each number less probable than the one before by the factor 1 - P. Only for --engine gibbs; takes more
     /// iterations [default: each chain keeps about the number that its search found]
-    #[arg(long, value_name = "PRIOR", value_parser = bpnmf::ComponentsPrior::read)]
-    pub(crate) components_prior: Option<bpnmf::ComponentsPrior>,
+    #[arg(long, value_name = "PRIOR")]
+    pub(crate) components_prior: Option<String>,
 }
 
 #[derive(Debug, Args)]

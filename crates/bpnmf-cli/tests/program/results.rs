@@ -18,8 +18,7 @@ fn a_fit_finds_the_two_parts_of_a_table_and_writes_all_about_them() {
     assert_eq!(summary["whole_counts"], true);
     assert_eq!(summary["version"], env!("CARGO_PKG_VERSION"));
     assert!(summary["held_out_log_likelihood"].is_null());
-    let prior =
-        serde_json::json!({ "a": 0.5, "b": 0.5, "c": 5.0, "d": 5.0, "a0": 1.0, "b0": 1.0, "components": 10 });
+    let prior = serde_json::json!({ "a": 0.5, "b": 0.5, "c": 5.0, "d": 5.0, "a0": 1.0, "b0": 1.0, "components": 10, "number": "beta-process" });
     assert_eq!(summary["prior"], prior);
     assert_eq!(summary["input"]["path"], "table.csv");
     assert_eq!((&summary["input"]["features"], &summary["input"]["observations"]), (&6.into(), &12.into()));
@@ -224,8 +223,7 @@ fn the_prior_is_the_one_that_was_asked_for() {
     bench.write_table("table.csv");
     bench.ok("fit table.csv -k 5 -n 3 --prior authors --c 2 --b0 3 --preset paper --out out");
     let summary = bench.json("out/summary.json");
-    let prior =
-        serde_json::json!({ "a": 0.1, "b": 0.1, "c": 2.0, "d": 0.1, "a0": 1.0, "b0": 3.0, "components": 5 });
+    let prior = serde_json::json!({ "a": 0.1, "b": 0.1, "c": 2.0, "d": 0.1, "a0": 1.0, "b0": 3.0, "components": 5, "number": "beta-process" });
     assert_eq!(summary["prior"], prior);
     assert_eq!(summary["preset"], "paper");
 }

@@ -250,8 +250,6 @@ fn a_ratio_that_lacks_a_term_does_not_visit_numbers_as_often_as_enumeration_says
     for (term, number) in [
         (Neglected::Choice, ComponentsPrior::BetaProcess),
         (Neglected::Number, ComponentsPrior::Geometric(0.6)),
-        (Neglected::Mask, ComponentsPrior::BetaProcess),
-        (Neglected::Dictionary, ComponentsPrior::Uniform),
     ] {
         neglect(Some(term));
         let (worst, _) = worst(name, tiny, &prior(*slots, number), 40_000, 750);

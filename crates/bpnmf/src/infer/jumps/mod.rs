@@ -220,10 +220,6 @@ pub(super) enum Neglected {
     Choice,
     /// The prior of the number of components.
     Number,
-    /// The mask of the slot.
-    Mask,
-    /// W of the slot.
-    Dictionary,
 }
 
 #[cfg(test)]

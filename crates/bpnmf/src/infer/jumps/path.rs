@@ -60,8 +60,6 @@ impl Level {
     ) -> f64 {
         let allocated = &stats.allocated[j * features..][..features];
         let mask = ln_mask(self.mask, stats.usage[j], observations);
-        #[cfg(test)]
-        let mask = if super::neglects(super::Neglected::Mask) { 0.0 } else { mask };
         if self.rate == f64::INFINITY {
             return if allocated.iter().any(|&z| z > 0.0) { f64::NEG_INFINITY } else { mask };
         }
@@ -69,10 +67,6 @@ impl Level {
         let of_feature = |(f, &z): (usize, &f64)| {
             (prior.a() + z) * ln(self.rate + stats.observed_activation(j, j * features + f))
         };
-        #[cfg(test)]
-        if super::neglects(super::Neglected::Dictionary) {
-            return mask;
-        }
         start - allocated.iter().enumerate().map(of_feature).sum::<f64>() + mask
     }
 }
