@@ -204,6 +204,12 @@ impl Fault {
         Fault::BadArray { array: None, reason: reason.into() }
     }
 
+    /// A layer was asked for where there are none.
+    pub(crate) fn layerless(layer: &str) -> Self {
+        let reason = format!("layer {layer:?} was asked for, but only .h5ad files have layers");
+        Fault::BadHdf5 { reason }
+    }
+
     /// Names the file of a folder that a fault is about.
     pub(crate) fn in_file(self, path: &Path) -> Self {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -64,8 +64,7 @@ impl Source {
             return self.annotated(&root, layer);
         }
         if let Some(layer) = layer {
-            let reason = format!("layer {layer:?} was asked for, but only .h5ad files have layers");
-            return Err(Fault::BadHdf5 { reason });
+            return Err(Fault::layerless(layer));
         }
         if let Some(Member::Group(matrix)) = member(&root, "matrix") {
             return self.ten_x(&matrix, "matrix", ["features/name", "features/id"]);

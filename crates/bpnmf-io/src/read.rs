@@ -187,8 +187,7 @@ fn parse<R: BufRead + Seek>(
 ) -> Result<Table, Fault> {
     let nan = options.nan();
     if let Some(layer) = &options.layer {
-        let reason = format!("layer {layer:?} was asked for, but only .h5ad files have layers");
-        return Err(Fault::BadHdf5 { reason });
+        return Err(Fault::layerless(layer));
     }
     // To exchange rows and columns is to hold both.
     let room = Room(options.memory.unwrap_or(u64::MAX) / if options.transpose { 2 } else { 1 });
