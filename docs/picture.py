@@ -30,7 +30,7 @@ def played(path):
     notes = {}
     for row in csv.DictReader(path.open()):
         key = row["instrument"], row["note"], float(row["hertz"])
-        notes.setdefault(key, []).append((float(row["from_seconds"]), float(row["to_seconds"])))
+        notes.setdefault(key, []).append((float(row["onset_s"]), float(row["offset_s"])))
     return notes
 
 

@@ -59,7 +59,7 @@ for k, spectrum in enumerate(found.spectra):
 
 known = bpnmf.separate(mix, rate, reference=truth, random_state=0, n_jobs=-1)
 print("Stems, in dB:                            SDR    SIR    SAR")
-for told, stems in (("parts that sound alike", found.stems), ("parts chosen by the sources", known.stems)):
+for told, stems in (("notes that belong together", found.stems), ("parts chosen by the sources", known.stems)):
     sdr, sir, sar, order = bpnmf.bss_eval(truth, stems)
     for i, name in enumerate(sources):
         print(f"  {name:<9} {told:<28} {sdr[i]:>6.1f} {sir[i]:>6.1f} {sar[i]:>6.1f}")

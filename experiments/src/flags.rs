@@ -6,6 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, PartialEq)]
 pub(crate) struct Flags {
     pub(crate) quick: bool,
+    switches: Vec<String>,
     values: Vec<(String, String)>,
     /// The command that asks for the same, without the files that are written.
     pub(crate) command: String,
@@ -15,12 +16,17 @@ impl Flags {
     /// `--quick`, `--out PATH`, `--threads N` and the `others` with a value each.
     pub(crate) fn parse(experiment: &str, arguments: &[String], others: &[&str]) -> Result<Self, String> {
         let command = format!("./run {experiment}");
-        let mut flags = Self { quick: false, values: Vec::new(), command };
+        let mut flags = Self { quick: false, switches: Vec::new(), values: Vec::new(), command };
         let mut rest = arguments.iter();
         while let Some(name) = rest.next() {
             if name == "--quick" {
                 flags.quick = true;
                 flags.command += " --quick";
+                continue;
+            }
+            if name == "--rendering" && experiment == "quintet" {
+                flags.command += " --rendering";
+                flags.switches.push(name.clone());
                 continue;
             }
             if !["--out", "--threads"].iter().chain(others).any(|known| known == name) {
@@ -33,6 +39,11 @@ impl Flags {
             flags.values.push((name.clone(), value.clone()));
         }
         Ok(flags)
+    }
+
+    /// Whether a flag without a value was given.
+    pub(crate) fn on(&self, name: &str) -> bool {
+        self.switches.iter().any(|given| given == name)
     }
 
     /// The value of a flag; the last one counts.

@@ -13,6 +13,7 @@ mod sheet;
 mod signatures;
 mod speed;
 mod spread;
+mod transcription;
 
 use std::process::ExitCode;
 
@@ -22,6 +23,7 @@ usage: cargo run --release -p experiments -- NAME
   audio     decode, resample or stft: writes what tests/audio_peers.py compares; filter times the filter
   calibration  how often the interval of the number of components holds the truth; calibration --help says more
   clip      two short clips: their notes, and two stems; clip --help says more
+  notes     the notes found in recordings whose notes are known; notes --help says more
   quintet   five instruments taken apart, beside the paper and KL-NMF; quintet --help says more
   rank      how many components are found where the number is known; rank --help says more
   signatures  counts that scatter more than Poisson: mutational signatures and others; signatures --help says more
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Some("audio") => audio::command(&arguments[1..]),
         Some("calibration") => calibration::command(&arguments[1..]),
         Some("clip") => clip::command(&arguments[1..]),
+        Some("notes") => transcription::command(&arguments[1..]),
         Some("quintet") => quintet::command(&arguments[1..]),
         Some("rank") => rank::command(&arguments[1..]),
         Some("signatures") => signatures::command(&arguments[1..]),

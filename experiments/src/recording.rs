@@ -1,8 +1,8 @@
 //! A recording whose sources are known, taken apart as `bpnmf separate` does it, and scored. Knows nothing of tables.
 
 use crate::files;
-use bpnmf::{Counts, Engine, Gibbs, Prior, RunOptions, Search, StopRule, TraceRow, Workers};
-use bpnmf_audio::{BssEval, Channel, Levels, Parts, Sound, Stft, Wiener, bss_eval, notes, to_units};
+use bpnmf::{Counts, Engine, Plan, Prior, RunOptions, StopRule, TraceRow, Workers};
+use bpnmf_audio::{BssEval, Channel, Framing, Grouping, Levels, Parts, Sound, Transcription, bss_eval};
 use std::time::Instant;
 
 /// The rate all recordings of these experiments have.
@@ -10,13 +10,10 @@ const RATE: u32 = 22_050;
 
 /// A mixture and the sounds it is the sum of.
 pub(crate) struct Recording {
-    pub(crate) mixture: Sound,
+    pub(crate) mixture: bpnmf_audio::Recording,
     pub(crate) names: Vec<&'static str>,
-    pub(crate) stft: Stft,
-    /// Of the mixture, bins x frames, in the units of the counts.
-    pub(crate) magnitudes: Vec<f32>,
     pub(crate) counts: Counts,
-    /// Of every source, in the same units.
+    /// The magnitudes of every source, bins x frames, in the units of the counts.
     pub(crate) sources: Vec<Vec<f32>>,
     /// The samples of every source.
     references: Vec<Vec<f64>>,
@@ -32,6 +29,8 @@ pub(crate) enum Trouble {
 /// What came out of a fit.
 pub(crate) struct Separated {
     pub(crate) parts: Parts,
+    /// Its notes.
+    pub(crate) heard: Transcription,
     /// Posterior mean of H S, K x frames by rows.
     pub(crate) activations: Vec<f32>,
     pub(crate) seconds: f64,
@@ -73,33 +72,47 @@ impl Recording {
             sound.samples.truncate(seconds.map_or(usize::MAX, |seconds| seconds * RATE as usize));
             Ok(sound)
         };
-        let stft = Stft::new(window, window / 2).map_err(bad)?;
         let mixture = read("mix")?;
         let stems = names.iter().map(|name| read(name)).collect::<Result<Vec<Sound>, Trouble>>()?;
-        let magnitudes = stft.magnitudes(&mixture.samples);
-        let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), Levels::Typical)
-            .map_err(|fault| Trouble::Bad(format!("{folder}: {fault}")))?;
+        Self::of(mixture, names.to_vec(), stems, Some(window))
+    }
+
+    /// A mixture and its stems, frames of the size that `bpnmf separate` chooses unless there is a `window`.
+    pub(crate) fn of(
+        mixture: Sound,
+        names: Vec<&'static str>,
+        stems: Vec<Sound>,
+        window: Option<usize>,
+    ) -> Result<Self, Trouble> {
+        let stft = Framing { window, hop: None }
+            .of(RATE, mixture.samples.len())
+            .map_err(|error| Trouble::Bad(error.to_string()))?;
+        let (mixture, counts) = bpnmf_audio::Recording::new(mixture, stft, Levels::Typical)
+            .map_err(|fault| Trouble::Bad(fault.to_string()))?;
         Ok(Self {
-            sources: stems.iter().map(|sound| to_units(stft.magnitudes(&sound.samples), scale)).collect(),
+            sources: stems.iter().map(|sound| mixture.magnitudes_of(&sound.samples)).collect(),
             references: stems.iter().map(|sound| doubled(&sound.samples)).collect(),
-            names: names.to_vec(),
+            names,
             mixture,
-            stft,
-            magnitudes: to_units(magnitudes, scale),
             counts,
         })
     }
 
     /// The fit that `bpnmf separate` makes when it is told nothing but the seed, polished.
     pub(crate) fn separated(&self, seed: u64, workers: &Workers) -> Result<Separated, String> {
-        let mut search = Search::default();
-        notes::prepare(&mut search, RATE, self.stft.window(), self.stft.hop());
         let start = Instant::now();
-        let options = RunOptions { iterations: 100, seed, search: Some(search), ..RunOptions::default() };
-        let mut separated = fit(&Gibbs { burn_in: 30, ..Gibbs::default() }, &self.counts, &options, workers)?;
-        separated.parts.polish(&self.magnitudes);
-        separated.seconds = start.elapsed().as_secs_f64();
-        Ok(separated)
+        let plan = Plan { seed, ..Plan::default() };
+        let observer = |_| |_: &TraceRow| true;
+        let (chains, parts) = bpnmf_audio::separate(&self.mixture, &self.counts, &plan, workers, observer)
+            .map_err(|error| error.to_string())?;
+        let found = &chains.fit().posterior;
+        let (activations, seconds) = (found.activations.clone(), start.elapsed().as_secs_f64());
+        Ok(Separated {
+            heard: self.mixture.transcription(&parts, &found.inclusion),
+            parts,
+            activations,
+            seconds,
+        })
     }
 
     /// An engine with the paper's prior and 500 components to begin with, nothing before it and nothing after.
@@ -114,29 +127,55 @@ impl Recording {
         let stop = Some(StopRule::default());
         let options = RunOptions { iterations, seed, stop, ..RunOptions::default() };
         let Some(levels) = levels else {
-            return fit(engine, &self.counts, &options, workers);
+            return self.fit(engine, &self.counts, &options, workers);
         };
-        let (counts, _) = bpnmf_audio::to_counts(&self.magnitudes, self.stft.bins(), Levels::Largest(levels))
-            .map_err(|fault| fault.to_string())?;
-        fit(engine, &counts, &options, workers)
+        let (counts, _) =
+            bpnmf_audio::to_counts(self.mixture.magnitudes(), self.bins(), Levels::Largest(levels))
+                .map_err(|fault| fault.to_string())?;
+        self.fit(engine, &counts, &options, workers)
     }
 
-    /// The sounds of groups of parts, by the Wiener filter; the parts in no group are in no sound.
-    pub(crate) fn stems(&self, parts: &Parts, groups: &[Vec<usize>]) -> Vec<Vec<f64>> {
-        let wiener = Wiener::new(parts, groups);
-        let (first, bins) = (parts.components() * self.stft.bins(), self.stft.bins());
-        self.filtered(groups.len(), |frame, gains| {
-            let mut all = vec![0.0; wiener.outputs() * bins];
-            wiener.gains(frame, &mut all);
-            gains.copy_from_slice(&all[first..]);
-        })
+    fn fit(
+        &self,
+        engine: &dyn Engine,
+        counts: &Counts,
+        options: &RunOptions,
+        workers: &Workers,
+    ) -> Result<Separated, String> {
+        let prior = Prior::default().check().map_err(|error| error.to_string())?;
+        let fit = bpnmf::run(engine, counts, &prior, options, workers, &mut |_: &TraceRow| true)
+            .map_err(|error| error.to_string())?;
+        let (found, parts) = (&fit.posterior, Parts::from(&fit.posterior));
+        let heard = self.mixture.transcription(&parts, &found.inclusion);
+        Ok(Separated { heard, parts, activations: found.activations.clone(), seconds: fit.seconds })
+    }
+
+    /// Bins of a spectrum.
+    pub(crate) fn bins(&self) -> usize {
+        self.mixture.stft().bins()
+    }
+
+    /// The sounds of the stems of the parts; parts in no stem are in no sound.
+    pub(crate) fn stems(&self, parts: &Parts, grouping: &Grouping<'_>) -> Vec<Vec<f64>> {
+        // Groups of whole parts look neither at notes nor at activations.
+        let none = Transcription { a4: 440.0, pitches: vec![], events: vec![], notes: vec![] };
+        let stems = self.mixture.stems(parts, &none, &[], grouping);
+        self.mixture.sounds(parts, &stems).iter().map(|sound| doubled(sound)).collect()
+    }
+
+    /// As many stems as there are sources, told nothing but that.
+    pub(crate) fn blind(&self, found: &Separated) -> Vec<Vec<f64>> {
+        let voices = Grouping::Voices { wanted: self.names.len(), polyphonic: false };
+        let stems = self.mixture.stems(&found.parts, &found.heard, &found.activations, &voices);
+        self.mixture.sounds(&found.parts, &stems).iter().map(|sound| doubled(sound)).collect()
     }
 
     /// The sounds of the mixture under gains, bins x outputs for a frame.
     pub(crate) fn filtered(&self, outputs: usize, gains: impl Fn(usize, &mut [f32]) + Sync) -> Vec<Vec<f64>> {
-        let mut sounds = vec![Vec::with_capacity(self.mixture.samples.len()); outputs];
+        let samples = &self.mixture.sound().samples;
+        let mut sounds = vec![Vec::with_capacity(samples.len()); outputs];
         let done: Result<(), std::convert::Infallible> =
-            self.stft.filter(&self.mixture.samples, outputs, gains, |output, samples| {
+            self.mixture.stft().filter(samples, outputs, gains, |output, samples| {
                 sounds[output].extend(samples.iter().map(|&sample| f64::from(sample)));
                 Ok(())
             });
@@ -144,22 +183,16 @@ impl Recording {
         sounds
     }
 
-    /// The sounds of all parts, given to the sources as `--pick all` does it.
-    pub(crate) fn pick_all(&self, parts: &Parts) -> Vec<Vec<f64>> {
-        let pieces = bpnmf_audio::pick_all(parts, &self.sources);
-        self.stems(&pieces.parts, &pieces.by_owner(self.sources.len()))
-    }
-
     /// The mixture itself, once for each source.
     pub(crate) fn mixtures(&self) -> Vec<Vec<f64>> {
-        vec![doubled(&self.mixture.samples); self.references.len()]
+        vec![doubled(&self.mixture.sound().samples); self.references.len()]
     }
 
     /// BSS Eval of one estimate for each source; with `permutation` in whatever order suits them best. Missing
     /// estimates are silent.
     pub(crate) fn score(&self, mut estimates: Vec<Vec<f64>>, permutation: bool) -> Result<Score, String> {
         let many = self.references.len();
-        estimates.resize(many, vec![0.0; self.mixture.samples.len()]);
+        estimates.resize(many, vec![0.0; self.mixture.sound().samples.len()]);
         let references: Vec<&[f64]> = self.references.iter().map(Vec::as_slice).collect();
         let estimates: Vec<&[f64]> = estimates.iter().map(Vec::as_slice).collect();
         let options = BssEval { permutation, ..BssEval::default() };
@@ -167,19 +200,6 @@ impl Recording {
         let of = [&scores.sdr, &scores.sir, &scores.sar].map(|scores| mean_and_error(scores));
         Ok(Score { means: of.map(|(mean, _)| mean), errors: of.map(|(_, error)| error) })
     }
-}
-
-fn fit(
-    engine: &dyn Engine,
-    counts: &Counts,
-    options: &RunOptions,
-    workers: &Workers,
-) -> Result<Separated, String> {
-    let prior = Prior::default().check().map_err(|error| error.to_string())?;
-    let fit = bpnmf::run(engine, counts, &prior, options, workers, &mut |_: &TraceRow| true)
-        .map_err(|error| error.to_string())?;
-    let found = fit.posterior;
-    Ok(Separated { parts: Parts::from(&found), activations: found.activations, seconds: fit.seconds })
 }
 
 /// The mean and its standard error; NaN if a score is missing.

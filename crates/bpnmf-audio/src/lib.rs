@@ -3,7 +3,6 @@
 mod bss_eval;
 mod decode;
 mod error;
-mod grouping;
 mod levels;
 pub mod notes;
 mod overlap;
@@ -11,10 +10,13 @@ mod parts;
 mod piece;
 mod refine;
 mod resample;
+mod separate;
 mod sound;
 mod sources;
 mod split;
 mod stft;
+mod transcription;
+mod voices;
 pub mod wav;
 mod wiener;
 
@@ -25,14 +27,19 @@ pub use bss_eval::{BssEval, Doubt, Scores, Unscorable, bss_eval};
 pub use decode::read_bytes;
 pub use decode::{Channel, read, read_within};
 pub use error::{Error, Fault};
-pub use grouping::group;
 pub use levels::{Levels, to_counts, to_units};
 pub use parts::Parts;
-pub use piece::{Note, Piece, piece};
+pub use piece::{Piece, PieceNote, piece};
 pub use realfft::num_complex::Complex;
 pub use resample::resample;
+pub use separate::{Framing, Grouping, Recording, Stems, separate};
 pub use sound::Sound;
 pub use sources::{PickOne, pick_one, power_envelope};
-pub use split::{Pieces, pick_all};
+pub use split::{Pieces, by_events, pick_all};
 pub use stft::{Stft, default_window};
+pub use transcription::{
+    Agreement, BadNotes, Event, Kind, Note, NoteScores, Pitch, Played, Track, Transcription, note_name,
+    note_scores, read_midi, read_note_table, write_midi,
+};
+pub use voices::Voices;
 pub use wiener::Wiener;

@@ -54,7 +54,7 @@ pub fn prepare(search: &mut Search, rate: u32, window: usize, hop: usize) {
 }
 
 /// The magnitude that a Hann window gives a sine `distance` bins away, relative to the middle.
-fn hann(distance: f64) -> f64 {
+pub(crate) fn hann(distance: f64) -> f64 {
     let distance = distance.abs();
     if distance < 1e-6 {
         return 1.0;

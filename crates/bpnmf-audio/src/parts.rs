@@ -67,6 +67,17 @@ impl Parts {
         Self { bins, frames, components, spectra, starts, active, strength }
     }
 
+    /// Parts as [`dictionary`](Self::dictionary) and [`activations`](Self::activations) give them, to the bit: what is not 0 is on.
+    pub fn polished(dictionary: &[f32], activations: &[f32], components: usize) -> Self {
+        let on: Vec<f32> = activations.iter().map(|&h| f32::from(u8::from(h > 0.0))).collect();
+        let mut parts = Self::new(dictionary, activations, &on, components);
+        for k in 0..components {
+            let column = dictionary.iter().skip(k).step_by(components);
+            parts.spectra[k * parts.bins..].iter_mut().zip(column).for_each(|(w, &value)| *w = value);
+        }
+        parts
+    }
+
     /// Bins of a spectrum.
     pub fn bins(&self) -> usize {
         self.bins

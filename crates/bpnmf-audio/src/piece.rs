@@ -4,6 +4,7 @@
 use std::f64::consts::TAU;
 
 use crate::sound::Sound;
+use crate::transcription::{hertz_of, note_name};
 
 /// Samples a second.
 const RATE: u32 = 22_050;
@@ -28,12 +29,12 @@ pub struct Piece {
     /// One sound an instrument. They add up to the mixture exactly.
     pub stems: Vec<(String, Sound)>,
     /// The notes of the first instrument, from low to high, then those of the second.
-    pub notes: Vec<Note>,
+    pub notes: Vec<PieceNote>,
 }
 
 /// A pitch of one instrument: everything that is played on it.
 #[derive(Debug, Clone)]
-pub struct Note {
+pub struct PieceNote {
     /// As musicians write it: A4 is 440 Hz.
     pub name: String,
     /// Which stem it is in.
@@ -93,8 +94,8 @@ pub fn piece() -> Piece {
     Piece { mixture, stems, notes }
 }
 
-fn note(instrument: usize, number: u8, beats: &[(f64, f64)]) -> Note {
-    let pitch = 440.0 * ((f64::from(number) - 69.0) / 12.0).exp2();
+fn note(instrument: usize, number: u8, beats: &[(f64, f64)]) -> PieceNote {
+    let pitch = hertz_of(f64::from(number));
     let length = ((BEATS * BEAT + RELEASE + 2.0 * SILENCE) * f64::from(RATE)).round() as usize;
     let mut samples = vec![0.0; length];
     let played: Vec<(f64, f64)> = beats
@@ -112,7 +113,13 @@ fn note(instrument: usize, number: u8, beats: &[(f64, f64)]) -> Note {
     }
     // On the grid of 16 bits sums are exact in any order.
     let samples = samples.into_iter().map(|sample| ((sample * 32_768.0).round() / 32_768.0) as f32).collect();
-    Note { name: name(number), instrument, pitch, played, sound: Sound { samples, rate: RATE } }
+    PieceNote {
+        name: note_name(number.into()),
+        instrument,
+        pitch,
+        played,
+        sound: Sound { samples, rate: RATE },
+    }
 }
 
 /// A struck string: stiff, so that its partials are a little too high, and the higher ones fade sooner.
@@ -162,11 +169,6 @@ fn sum<'a>(sounds: impl Iterator<Item = &'a Sound>) -> Sound {
         samples.iter_mut().zip(&sound.samples).for_each(|(sum, sample)| *sum += sample);
     }
     Sound { samples, rate: RATE }
-}
-
-fn name(number: u8) -> String {
-    let names = ["C", "C#", "D", "D#", "E", "F", "F#", "G", "G#", "A", "A#", "B"];
-    format!("{}{}", names[usize::from(number) % 12], number / 12 - 1)
 }
 
 #[cfg(test)]

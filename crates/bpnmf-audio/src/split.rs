@@ -1,8 +1,9 @@
-//! Parts given to references, and parts that several references share split between them.
+//! Parts that several stems share, split between them: by references, or event by event.
 
 use rayon::prelude::*;
 
 use crate::parts::Parts;
+use crate::transcription::Event;
 
 /// A reference with at least this share of a part gets a piece of it.
 const LEAST_SHARE: f64 = 0.2;
@@ -92,6 +93,38 @@ pub fn pick_all(parts: &Parts, references: &[Vec<f32>]) -> Pieces {
     pieces
 }
 
+/// Gives every event to the stem that `of` says: a part is split by when its events are, and every piece has its spectrum.
+pub fn by_events(parts: &Parts, events: &[Event], of: &[usize]) -> Pieces {
+    let mut pairs: Vec<(usize, usize)> =
+        events.iter().zip(of).map(|(event, &stem)| (event.part, stem)).collect();
+    pairs.sort_unstable();
+    pairs.dedup();
+    let mut of_frame: Vec<Vec<(usize, usize)>> = vec![Vec::new(); parts.frames];
+    for (event, &stem) in events.iter().zip(of) {
+        let piece = pairs.binary_search(&(event.part, stem)).expect("it is among all pairs");
+        of_frame[event.first..event.end].iter_mut().for_each(|frame| frame.push((event.part, piece)));
+    }
+    let mut pieces = Parts {
+        components: pairs.len(),
+        spectra: pairs.iter().flat_map(|&(k, _)| parts.spectrum(k).iter().copied()).collect(),
+        starts: vec![0],
+        active: Vec::new(),
+        strength: Vec::new(),
+        ..*parts
+    };
+    for (t, frame) in of_frame.iter_mut().enumerate() {
+        // By part, as `on` gives them: pieces of one part are never on together.
+        frame.sort_unstable();
+        for ((_, piece), (_, h)) in frame.iter().zip(parts.on(t).filter(|&(_, h)| h > 0.0)) {
+            pieces.active.push(*piece as u32);
+            pieces.strength.push(h);
+        }
+        pieces.starts.push(pieces.active.len());
+    }
+    let (origin, owner) = pairs.into_iter().unzip();
+    Pieces { parts: pieces, owner, origin }
+}
+
 /// What references have of parts in some frames.
 struct Overlap {
     /// sum_t g_k R_r, bins after bins, references within parts.
@@ -161,6 +194,23 @@ mod tests {
         pieces.parts.expected(2, |_| true, &mut sum);
         for (found, expected) in sum.iter().zip([2.0, 8.0, 5.0, 5.0]) {
             assert!((found - expected).abs() < 2e-2, "{sum:?}");
+        }
+    }
+
+    #[test]
+    fn events_go_where_somebody_says_and_all_that_sounds_stays() {
+        let parts = two_parts();
+        let events = parts.events(&[1.0, 0.0, 1.0, 0.0, 1.0, 1.0]);
+        assert_eq!(events.len(), 3);
+        let pieces = by_events(&parts, &events, &[1, 0, 1]);
+        assert_eq!((&pieces.origin[..], &pieces.owner[..]), (&[0, 0, 1][..], &[0, 1, 1][..]));
+        let on: Vec<Vec<(usize, f32)>> = (0..3).map(|t| pieces.parts.on(t).collect()).collect();
+        assert_eq!(on, [vec![(1, 5.0)], vec![(2, 5.0)], vec![(0, 5.0), (2, 5.0)]]);
+        for t in 0..3 {
+            let (mut one, mut other) = (vec![0.0; 4], vec![0.0; 4]);
+            parts.expected(t, |_| true, &mut one);
+            pieces.parts.expected(t, |_| true, &mut other);
+            assert_eq!(one, other);
         }
     }
 

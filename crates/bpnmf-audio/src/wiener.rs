@@ -79,7 +79,8 @@ impl<'a> Wiener<'a> {
         share_evenly(&whole, parts.components, gains);
     }
 
-    fn gains_of_stems(&self, t: usize, gains: &mut [f32]) {
+    /// The gains of frame `t` for the stems alone.
+    pub fn gains_of_stems(&self, t: usize, gains: &mut [f32]) {
         let (pieces, bins) = (self.pieces, self.pieces.bins);
         let whole = self.whole(pieces, t);
         let mut sum = vec![0.0f64; bins];

@@ -1,12 +1,14 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
 mod model;
+mod regroup;
 mod resume;
 mod score;
 mod separate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use model::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+pub(crate) use regroup::RegroupArgs;
 pub(crate) use resume::ResumeArgs;
 pub(crate) use score::ScoreArgs;
 pub(crate) use separate::{FormatName, PickName, SeparateArgs};
@@ -25,6 +27,7 @@ Examples:
   bpnmf demo                                  see it work, no files needed
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
   bpnmf separate mix.wav --stems 2 --out two  the parts of a recording, to listen to
+  bpnmf regroup two --groups groups.json      other stems of it, at once
   bpnmf resume result                         go on with a run that was stopped or killed
   bpnmf synth --out data --seed 1             counts with known parts, to try things on
   bpnmf score -r true.wav -e found.wav        how good is a separated sound?
@@ -35,6 +38,7 @@ Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 pub(crate) enum Command {
     Fit(Box<FitArgs>),
     Separate(Box<SeparateArgs>),
+    Regroup(RegroupArgs),
     Resume(ResumeArgs),
     Synth(SynthArgs),
     Demo(DemoArgs),
@@ -45,10 +49,13 @@ const FIT_EXAMPLES: &str = "\
 Examples:
   bpnmf fit counts.csv --out result
   bpnmf fit counts.csv --out result --report             see it in a browser
+  bpnmf fit mutations.tsv --catalogue COSMIC.txt --report --out result    which signatures are known
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit cells.h5ad --layer counts --out result       anndata: cells are the observations
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
-  bpnmf fit counts.npy --out result --chains 12          surer about how sure the number of parts is
+  bpnmf fit excel.csv --decimal comma --out result       0,5 and 1.885 as in German Excel
+  zcat cells.tsv.gz | bpnmf fit - --out result           from standard input
+  bpnmf fit counts.npy --out result --chains 12          a better interval of the number of components
   bpnmf fit counts.npy --out result --until-sure         as many chains as it takes
   bpnmf fit counts.npy --out result --until-sure --time-budget 5m
   bpnmf fit counts.npy --out result --chains 1           quick; how sure it is, is not known
@@ -59,21 +66,26 @@ Examples:
   bpnmf fit counts.npz --out result --held-out 0.1 --json-progress
 
 Written to the output folder:
-  model.npz     W (features x parts), H and S (parts x observations), pi (parts):
-                posterior means of the dictionary, of the masked activation, and of the mask;
-                W_low, W_high, H_low and H_high, 90 % intervals of W and H (engine gibbs)
-  summary.json  how many parts there are and how sure that is, how large each is and how
-                many chains found it, and how the run went
-  trace.csv     the number of parts by resolution, then one row an iteration of every chain
+  signatures.tsv  features x components: what each component looks like, columns add up to 1
+  exposures.tsv   observations x components: how many counts are expected of each component
+  inclusion.tsv   observations x components: the probability that a component is present
+  signatures_low.tsv, signatures_high.tsv, exposures_low.tsv, exposures_high.tsv
+                  the ends of 90 % intervals (engine gibbs)
+  matches.tsv     with --catalogue: what each component is, and how near that is
+  model.npz     for numpy, in the units of the model: W (features x components), H and S (components x
+                observations), pi, and W_low, W_high, H_low and H_high
+  summary.json  how many components there are and how sure that is, how large each is and
+                how many chains found it, and how the run went
+  trace.csv     the number of components by resolution, then one row an iteration and chain
   names.json    the names of features and observations, if the input has them
   report.html   with --report: all of it in pictures; needs no network";
 
 /// Find the parts of a matrix of counts
 ///
-/// INPUT is a .npy, .npz, .csv, .tsv, .txt or .mtx file (the text formats also with .gz after it): dense or sparse,
-/// rows are features and columns are observations; or an .h5ad file, or an .h5 file or a folder of 10x Genomics, whose
-/// observations are the cells. Parts that are on in at least 1 % of the observations count, if the
-/// evidence wants them.
+/// INPUT is a .npy, .npz, .csv, .tsv, .txt or .mtx file (the text formats also gzipped), or - for standard input: dense or
+/// sparse, rows are features and columns are observations; or an .h5ad file, or an .h5 file or a folder of 10x Genomics,
+/// whose observations are the cells. How a table was understood is said when it is read. Components that are on in at least
+/// 1 % of the observations count, if the evidence supports them.
 ///
 /// The same seed gives the same result, whatever the number of threads.
 #[derive(Debug, Args)]
@@ -95,6 +107,10 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     pub(crate) report: bool,
 
+    /// Compare every component with known signatures, a table of features x signatures as COSMIC's: matches.tsv
+    #[arg(long, value_name = "FILE")]
+    pub(crate) catalogue: Option<PathBuf>,
+
     /// The file is observations x features: exchange rows and columns
     #[arg(long)]
     pub(crate) transpose: bool,
@@ -102,6 +118,19 @@ pub(crate) struct FitArgs {
     /// Of an .h5ad file, the layer that has the counts [default: X]
     #[arg(long, value_name = "NAME")]
     pub(crate) layer: Option<String>,
+
+    /// Tables of text: this many columns at the beginning hold names, 0 for none [default: found by their looks]
+    #[arg(long, value_name = "N")]
+    pub(crate) names: Option<usize>,
+
+    /// Tables of text: whether the first line holds names [default: found by its looks]
+    #[arg(long, value_enum, value_name = "yes|no")]
+    pub(crate) header: Option<HeaderName>,
+
+    /// Tables of text: the mark before fractions, point (0.5) or comma (0,5; 1.885 is then 1885) [default: found by the
+    /// looks of all numbers]
+    #[arg(long, value_enum, value_name = "point|comma")]
+    pub(crate) decimal: Option<DecimalName>,
 
     /// Entries may be missing: empty cells and NA in text, NaN anywhere. They are left out of the likelihood
     #[arg(long)]
@@ -191,6 +220,18 @@ pub(crate) struct DemoArgs {
     /// Say nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HeaderName {
+    Yes,
+    No,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DecimalName {
+    Point,
+    Comma,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -36,7 +36,7 @@ impl Failure {
 
     /// An input file that cannot be used.
     pub(crate) fn reading(error: bpnmf_io::Error) -> Self {
-        let sentence = error.to_string().replace("say that entries are missing", "use --missing");
+        let sentence = words_of_flags(&error.to_string());
         let memory = matches!(error.fault, bpnmf_io::Fault::Memory { .. });
         Self::Request(sentence + if memory { ": use --force to try it" } else { "" })
     }
@@ -57,6 +57,21 @@ impl Failure {
     }
 }
 
+/// A sentence about a file, with the flags that do what it asks for.
+pub(crate) fn words_of_flags(sentence: &str) -> String {
+    let flags = [
+        ("say that entries are missing", "use --missing"),
+        (
+            "say which mark stands before fractions (decimal point or comma)",
+            "use --decimal point or --decimal comma",
+        ),
+        ("say so (decimal point)", "use --decimal point"),
+        ("say so (1 column of names)", "use --names 1"),
+        ("take it apart as one", "use bpnmf separate"),
+    ];
+    flags.iter().fold(sentence.to_owned(), |sentence, (said, flag)| sentence.replace(said, flag))
+}
+
 /// An error of the library, told in the names of the command line.
 impl From<bpnmf::Error> for Failure {
     fn from(error: bpnmf::Error) -> Self {
@@ -68,7 +83,7 @@ impl From<bpnmf::Error> for Failure {
                 Self::Request(format!("{} is {value}: it must be {range}", flag(name)))
             }
             BadForced { wanted, most, limited } => {
-                let limit = if limited { ", the number of --components" } else { "" };
+                let limit = if limited { ", the number of --max-components" } else { "" };
                 Self::Request(format!(
                     "--force-components is {wanted}: it must be between 1 and {most}{limit}"
                 ))
@@ -84,7 +99,7 @@ impl From<bpnmf::Error> for Failure {
 /// The flag behind a name of the library.
 fn flag(name: &str) -> String {
     match name {
-        "K" => "--components".to_owned(),
+        "K" => "--max-components".to_owned(),
         "kappa" => "--step-power".to_owned(),
         "t0" => "--step-offset".to_owned(),
         "held-out fraction" => "--held-out".to_owned(),

@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn groups(bytes: &[u8]) -> bool {
     let text = str::from_utf8(bytes);
     let groups = text.map(|text| Groups::parse(Path::new("groups.json"), text));
-    groups.is_ok_and(|groups| groups.is_ok_and(|groups| groups.stems(8).is_ok()))
+    groups.is_ok_and(|groups| groups.is_ok_and(|groups| groups.stems(8, &[]).is_ok()))
 }
 
 /// A checkpoint; whether it was read. With `mend` its length and checksum are made right first.

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks the run to end after its iteration, the second ends the program.
+//! Ctrl-C: the first asks the run to end soon, the second ends the program.
 
 use crate::failure::Failure;
 use std::fs;
@@ -6,10 +6,10 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// What must not be left when the program ends at once.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -30,7 +30,7 @@ pub(crate) fn listen() -> Result<(), Failure> {
             process::exit(130);
         }
         if io::stderr().is_terminal() {
-            eprintln!("\nstopping after this iteration; Ctrl-C again to stop at once");
+            eprintln!("\nstopping, and writing what there is; Ctrl-C again to stop at once");
         }
     })
     .map_err(|error| Failure::Other(format!("could not watch for Ctrl-C: {error}")))
@@ -39,6 +39,11 @@ pub(crate) fn listen() -> Result<(), Failure> {
 /// Whether the run should end.
 pub(crate) fn requested() -> bool {
     REQUESTED.load(Ordering::SeqCst)
+}
+
+/// What is set when the run should end, for those who look often.
+pub(crate) fn request() -> Arc<AtomicBool> {
+    REQUESTED.clone()
 }
 
 /// A file or folder to remove when the program ends at once.

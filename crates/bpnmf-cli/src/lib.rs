@@ -3,6 +3,7 @@
 //! A library of the binary `bpnmf`, so that tests can reach what it reads.
 
 mod args;
+mod catalogue;
 mod checkpoint;
 mod claim;
 mod demo;
@@ -48,6 +49,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Fit(args) => fit::fit(&args, &Start::Fresh(env::args_os().collect())),
         Command::Separate(args) => separate::separate(&args, &Start::Fresh(env::args_os().collect())),
+        Command::Regroup(args) => separate::regroup::regroup(&args),
         Command::Resume(args) => resume::resume(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),

@@ -1,8 +1,11 @@
-//! What is seen while a run goes on: a line on a terminal, JSON for a program, or nothing. Knows no files.
+//! What is seen while a run goes on: a line on a terminal, plain lines in a log, JSON for a program, or nothing. Knows no files.
+
+mod pace;
 
 use crate::text;
 use bpnmf::{SearchStep, TraceRow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use pace::{Chain, Pace};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -16,6 +19,8 @@ pub(crate) enum Mode {
     Silent,
     /// A person at a terminal.
     Terminal,
+    /// A person who reads a log: stderr is a file or a pipe.
+    Log,
     /// A program reading stdout.
     Json,
 }
@@ -25,10 +30,12 @@ impl Mode {
     pub(crate) fn choose(quiet: bool, json: bool) -> Self {
         if json {
             Self::Json
-        } else if quiet || !io::stderr().is_terminal() {
+        } else if quiet {
             Self::Silent
-        } else {
+        } else if io::stderr().is_terminal() {
             Self::Terminal
+        } else {
+            Self::Log
         }
     }
 }
@@ -36,26 +43,36 @@ impl Mode {
 /// Work shorter than this needs no line.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Does `work`; a person at a terminal who has waited for 2 s sees `what` is going on.
-pub(crate) fn notice<T: Send>(what: &str, work: impl FnOnce() -> T) -> T {
-    if !io::stderr().is_terminal() {
-        return work();
-    }
+/// Seconds between two lines of a log: at first, and at last. In between a fourth of the time so far.
+const LOG_EVERY: (f64, f64) = (5.0, 600.0);
+const LOG_SHARE: f64 = 0.25;
+
+/// Does `work`; a person who has waited for 2 s sees `what` is going on.
+pub(crate) fn notice<T: Send>(mode: Mode, what: &str, work: impl FnOnce() -> T) -> T {
+    let terminal = match mode {
+        Mode::Silent | Mode::Json => return work(),
+        Mode::Log => false,
+        Mode::Terminal => true,
+    };
     let (done, waiting) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
-            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let style =
-                    ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template");
-                let line = ProgressBar::new_spinner()
-                    .with_style(style)
-                    .with_message(what.to_owned())
-                    .with_elapsed(PATIENCE);
-                line.enable_steady_tick(Duration::from_millis(125));
-                // An error, because the other end goes away when the work is done.
-                let _ = waiting.recv();
-                line.finish_and_clear();
+            if waiting.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
+                return;
             }
+            if !terminal {
+                log_line(PATIENCE.as_secs_f64(), what);
+                return;
+            }
+            let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}").expect("a good template");
+            let line = ProgressBar::new_spinner()
+                .with_style(style)
+                .with_message(what.to_owned())
+                .with_elapsed(PATIENCE);
+            line.enable_steady_tick(Duration::from_millis(125));
+            // An error, because the other end goes away when the work is done.
+            let _ = waiting.recv();
+            line.finish_and_clear();
         });
         let result = work();
         drop(done);
@@ -63,7 +80,12 @@ pub(crate) fn notice<T: Send>(what: &str, work: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Chains whose number of parts a line shows one by one.
+/// A line of a log, `seconds` after the start of what it tells of. Nobody has to read it.
+fn log_line(seconds: f64, line: &str) {
+    let _ = writeln!(io::stderr().lock(), "[{}] {line}", clock(seconds));
+}
+
+/// Chains whose number of components a line shows one by one.
 const MOST_CHAINS: usize = 8;
 
 /// Shows the iterations of one run or of several side by side.
@@ -72,19 +94,14 @@ pub(crate) struct Progress {
     iterations: usize,
     bar: ProgressBar,
     start: Instant,
-    /// Seconds from the start to each step of any chain.
-    times: Vec<f64>,
-    chains: Vec<Chain>,
+    pace: Pace,
+    /// The stage of the search that was last heard of.
+    stage: Option<&'static str>,
+    /// What one chain says of its iterations.
+    own: String,
+    /// Seconds from the start to the next line of a log.
+    next_line: f64,
     reader_gone: bool,
-}
-
-/// How far a chain is.
-#[derive(Debug, Clone, Copy, Default)]
-struct Chain {
-    /// Iterations done, or that will not be done.
-    done: usize,
-    /// Its number of parts, once it has begun.
-    parts: Option<usize>,
 }
 
 impl Progress {
@@ -95,60 +112,88 @@ impl Progress {
             Mode::Terminal => {
                 ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr_with_hz(8))
             }
-            Mode::Silent | Mode::Json => ProgressBar::hidden(),
+            Mode::Silent | Mode::Json | Mode::Log => ProgressBar::hidden(),
         };
         let style = ProgressStyle::with_template("{bar:10}  {wide_msg}")
             .expect("a template without errors")
             .progress_chars("━━─");
         bar.set_style(style);
-        let chains = vec![Chain::default(); chains];
-        Self { mode, iterations, bar, start: Instant::now(), times: vec![0.0], chains, reader_gone: false }
+        Self {
+            mode,
+            iterations,
+            bar,
+            start: Instant::now(),
+            pace: Pace::new(iterations, chains),
+            stage: None,
+            own: String::new(),
+            next_line: LOG_EVERY.0,
+            reader_gone: false,
+        }
     }
 
     /// A line before the first iteration, for a person.
     pub(crate) fn header(&self, line: &str) {
-        self.bar.println(line);
+        match self.mode {
+            Mode::Terminal => self.bar.println(line),
+            Mode::Log => log_line(self.start.elapsed().as_secs_f64(), line),
+            Mode::Silent | Mode::Json => {}
+        }
     }
 
     /// One more step of the search of a chain, counted from 0, is done.
     pub(crate) fn search(&mut self, chain: usize, step: &SearchStep) {
-        match self.mode {
-            Mode::Silent => {}
-            Mode::Json => self.print_json(&json!({
+        if self.mode == Mode::Json {
+            self.print_json(&json!({
                 "event": "search",
                 "chain": chain + 1,
                 "stage": step.stage,
                 "active": step.active,
                 "seconds": step.seconds,
-            })),
-            Mode::Terminal => {
-                self.chain(chain).parts = Some(step.active);
-                let now = self.start.elapsed().as_secs_f64();
-                // A search says nothing about the pace of the iterations.
-                self.times = vec![now];
-                self.bar.set_message(searching(&self.chains, step.stage, now));
-            }
+            }));
         }
+        self.searches(chain, step.stage, step.active);
+        self.tick();
+    }
+
+    fn searches(&mut self, chain: usize, stage: &'static str, components: usize) {
+        self.pace.search(chain, components, self.start.elapsed().as_secs_f64());
+        self.stage = Some(stage);
     }
 
     /// One more iteration of a chain, counted from 0, is done.
     pub(crate) fn step(&mut self, chain: usize, row: &TraceRow) {
-        match self.mode {
-            Mode::Silent => {}
-            Mode::Json => self.print_json(&self.event(chain, row)),
-            Mode::Terminal => {
-                *self.chain(chain) = Chain { done: row.iteration, parts: Some(row.active) };
-                let message = self.message(row);
-                self.bar.set_message(message);
-                self.bar.set_position(self.so_far() as u64);
-            }
+        if self.mode == Mode::Json {
+            self.print_json(&self.event(chain, row));
         }
+        self.pace.step(chain, row.iteration, row.active, self.start.elapsed().as_secs_f64());
+        self.stage = None;
+        let held_out = row.held_out.map_or_else(String::new, |score| format!("  held out {score:.4}"));
+        self.own = format!("  objective {:.5e}{held_out}", row.log_joint);
+        self.tick();
     }
 
     /// A chain is over, perhaps before its last iteration.
     pub(crate) fn chain_over(&mut self, chain: usize) {
-        self.chain(chain).done = self.iterations;
-        self.bar.set_position(self.so_far() as u64);
+        self.pace.over(chain, self.start.elapsed().as_secs_f64());
+        self.tick();
+    }
+
+    /// Time has gone by: the line is brought up to date, or a log gets one if it is time for it.
+    pub(crate) fn tick(&mut self) {
+        let now = self.start.elapsed().as_secs_f64();
+        match self.mode {
+            Mode::Silent | Mode::Json => {}
+            Mode::Terminal => {
+                self.bar.set_message(self.message(now));
+                self.bar.set_length((self.iterations * self.pace.chains().len()) as u64);
+                self.bar.set_position(self.pace.so_far() as u64);
+            }
+            Mode::Log if now >= self.next_line => {
+                log_line(now, &self.message(now));
+                self.next_line = now + (LOG_SHARE * now).clamp(LOG_EVERY.0, LOG_EVERY.1);
+            }
+            Mode::Log => {}
+        }
     }
 
     /// The run is over: the line goes.
@@ -185,53 +230,47 @@ impl Progress {
         }
     }
 
-    /// A chain, counted from 0: there may be more than there were to begin with.
-    fn chain(&mut self, chain: usize) -> &mut Chain {
-        if chain >= self.chains.len() {
-            self.chains.resize(chain + 1, Chain::default());
-            self.bar.set_length((self.iterations * self.chains.len()) as u64);
-        }
-        &mut self.chains[chain]
-    }
-
-    fn so_far(&self) -> usize {
-        self.chains.iter().map(|chain| chain.done).sum()
-    }
-
-    fn message(&mut self, row: &TraceRow) -> String {
-        let (now, all) = (self.start.elapsed().as_secs_f64(), self.iterations * self.chains.len());
-        self.times.push(now);
-        // The later half of the run so far: the first iterations are slow and say little about the rest.
-        let (steps, middle) = (self.times.len() - 1, (self.times.len() - 1) / 2);
-        let pace = (now - self.times[middle]) / (steps - middle) as f64;
-        let left = pace * (all - self.so_far()) as f64;
-        let what = if self.chains.len() > 1 {
-            format!("parts {}", numbers(&self.chains))
-        } else {
-            let held_out = row.held_out.map_or_else(String::new, |score| format!("  held out {score:.4}"));
-            let parts = text::plural(row.active, "part", "parts");
-            format!("{parts}  objective {:.5e}{held_out}", row.log_joint)
+    /// How far the run is, in words.
+    fn message(&self, now: f64) -> String {
+        let chains = self.pace.chains();
+        let how_many = match chains {
+            [Chain { components: Some(components), .. }] => {
+                text::plural(*components, "component", "components")
+            }
+            _ => format!("components {}", numbers(chains)),
         };
-        format!("{}/{all}  {what}  {}, at most {} left", self.so_far(), clock(now), clock(left))
+        let left = match self.pace.left(now) {
+            Some(left) => format!("about {} left", clock(left)),
+            None => "time left not known before the search is over".to_owned(),
+        };
+        let clock = match self.mode {
+            Mode::Log => String::new(),
+            _ => format!("{}, ", clock(now)),
+        };
+        let what = match self.stage {
+            Some(stage) => format!("searching: {how_many} ({stage})"),
+            None if !self.pace.begun() => "starting".to_owned(),
+            None => {
+                let all = self.iterations * chains.len();
+                let own = if chains.len() > 1 { "" } else { &self.own };
+                format!("iteration {} of {} at most: {how_many}{own}", self.pace.so_far(), text::grouped(all))
+            }
+        };
+        let over = match (self.pace.chains_over(), chains.len()) {
+            (_, 1) => String::new(),
+            (over, all) => format!("{over} of {all} chains complete, "),
+        };
+        format!("{what}  {over}{clock}{left}")
     }
 }
 
-/// The line while a chain searches.
-fn searching(chains: &[Chain], stage: &str, seconds: f64) -> String {
-    let parts = match chains {
-        [Chain { parts: Some(parts), .. }] => text::plural(*parts, "part", "parts"),
-        _ => format!("parts {}", numbers(chains)),
-    };
-    format!("searching: {parts} ({stage})  {}", clock(seconds))
-}
-
-/// The number of parts of every chain; of many chains the smallest and the largest.
+/// The number of components of every chain; of many chains the smallest and the largest.
 fn numbers(chains: &[Chain]) -> String {
     if chains.len() <= MOST_CHAINS {
-        let number = |chain: &Chain| chain.parts.map_or_else(|| "–".to_owned(), text::grouped);
+        let number = |chain: &Chain| chain.components.map_or_else(|| "–".to_owned(), text::grouped);
         return chains.iter().map(number).collect::<Vec<_>>().join(" ");
     }
-    let begun = || chains.iter().filter_map(|chain| chain.parts);
+    let begun = || chains.iter().filter_map(|chain| chain.components);
     let (least, most) = (begun().min().unwrap_or(0), begun().max().unwrap_or(0));
     format!("{} to {}", text::grouped(least), text::grouped(most))
 }
@@ -245,11 +284,11 @@ fn clock(seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chain, clock, numbers, searching};
+    use super::{Chain, Mode, Progress, clock, numbers};
 
     #[test]
-    fn chains_that_have_not_begun_have_no_number_of_parts_and_many_are_a_range() {
-        let begun = |parts: usize| Chain { done: 1, parts: Some(parts) };
+    fn chains_that_have_not_begun_have_no_number_and_many_are_a_range() {
+        let begun = |components: usize| Chain { components: Some(components), ..Chain::default() };
         assert_eq!(numbers(&[begun(11), begun(1200), Chain::default()]), "11 1,200 –");
         let mut many = vec![Chain::default(); 9];
         many[2..4].fill(begun(7));
@@ -258,11 +297,18 @@ mod tests {
     }
 
     #[test]
-    fn a_search_shows_its_parts_and_its_stage() {
-        let begun = |parts: usize| Chain { done: 0, parts: Some(parts) };
-        assert_eq!(searching(&[begun(24)], "births", 1.2), "searching: 24 parts (births)  0:01");
-        let chains = [begun(24), begun(1), Chain::default()];
-        assert_eq!(searching(&chains, "chain", 61.0), "searching: parts 24 1 – (chain)  1:01");
+    fn a_search_shows_its_components_its_stage_and_no_estimate_it_does_not_have() {
+        let mut progress = Progress::new(Mode::Terminal, 40, 1);
+        assert_eq!(progress.message(0.0), "starting  0:00, time left not known before the search is over");
+        progress.searches(0, "births", 24);
+        let unknown = "time left not known before the search is over";
+        assert_eq!(progress.message(61.0), format!("searching: 24 components (births)  1:01, {unknown}"));
+        let mut progress = Progress::new(Mode::Log, 40, 3);
+        progress.searches(1, "chain", 1);
+        assert_eq!(
+            progress.message(61.0),
+            format!("searching: components – 1 – (chain)  0 of 3 chains complete, {unknown}")
+        );
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `bpnmf score`: how well separated sounds give back the true ones.
 
+mod notes;
 mod page;
 
 use crate::args::ScoreArgs;
@@ -12,6 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub(crate) fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
+    if let Some(played) = &args.notes {
+        text::print(&notes::score(played, &args.estimate, args.json)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let options = BssEval {
         taps: args.taps,
         permutation: !args.no_permutation,
@@ -28,7 +33,9 @@ pub(crate) fn score(args: &ScoreArgs) -> Result<ExitCode, Failure> {
             text::plural(estimates.len(), "estimate", "estimates"),
         )));
     }
-    let scores = progress::notice("scoring", || evaluate(&args.reference, &estimates, &options))?;
+    let scores = progress::notice(progress::Mode::choose(false, args.json), "scoring", || {
+        evaluate(&args.reference, &estimates, &options)
+    })?;
     let warnings = scores.doubts.iter().map(|doubt| warning(*doubt, &args.reference, &estimates)).collect();
     let page = Page::new(&args.reference, &estimates, &scores, warnings);
     text::print(&if args.json { page.json() } else { page.table() })?;

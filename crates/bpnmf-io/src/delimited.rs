@@ -2,12 +2,21 @@
 //!
 //! The cells are split by hand: the csv crate (1.4) counts the lines of files with CRLF or blank lines wrongly.
 
+mod cells;
+mod layout;
+mod numbers;
+
 use std::borrow::Cow;
 use std::io::BufRead;
 
 use crate::error::Fault;
 use crate::lines::Lines;
-use crate::read::{Nan, Room, Table};
+use crate::read::{Nan, ReadOptions, Room, Table};
+use cells::{split_plain, split_quoted};
+pub use layout::Layout;
+use layout::Sample;
+pub use numbers::Decimal;
+use numbers::Numbers;
 
 const LONGEST_LINE: usize = 1 << 28;
 /// A quoted cell over more lines than this is a quote that was never closed.
@@ -16,8 +25,9 @@ const MOST_LINES_A_CELL: usize = 1000;
 const BYTES_A_CELL: usize = 64;
 /// Bytes that are looked at again for the end of a quote, line after line: beyond, it has none.
 const MOST_LOOKED_AT: usize = 1 << 26;
-/// How much of a wrong cell an error shows.
-const SHOWN: usize = 40;
+/// Rows and cells that are looked at before it is decided what are names.
+const SAMPLE_ROWS: usize = 1000;
+const SAMPLE_CELLS: usize = 200_000;
 
 /// What the extension says of the delimiter.
 #[derive(Clone, Copy)]
@@ -47,6 +57,8 @@ impl Kind {
                 Kind::Txt => ' ',
                 _ => ',',
             },
+            // 1,5;2,5 is two numbers of somebody who writes commas in them.
+            Kind::Csv | Kind::Txt if count(';') > 0 && commas_are_decimal(&outside) => ';',
             Kind::Csv if count(',') > 0 => ',',
             Kind::Txt if count('\t') > 0 => '\t',
             Kind::Txt if count(',') > 0 => ',',
@@ -56,8 +68,20 @@ impl Kind {
     }
 }
 
+/// Whether a line is one of cells between semicolons whose commas stand in numbers.
+fn commas_are_decimal(line: &str) -> bool {
+    let mut commas = line.split(';').filter(|cell| cell.contains(',')).peekable();
+    commas.peek().is_some() && commas.all(|cell| numbers::has_decimal_comma(cell.trim()))
+}
+
 /// Reads a table; the file is features x observations.
-pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan, room: Room) -> Result<Table, Fault> {
+pub(crate) fn read(
+    reader: impl BufRead,
+    kind: Kind,
+    options: &ReadOptions,
+    nan: Nan,
+    room: Room,
+) -> Result<Table, Fault> {
     let mut records = Records {
         lines: Lines::new(reader, LONGEST_LINE),
         kind,
@@ -65,26 +89,48 @@ pub(crate) fn read(reader: impl BufRead, kind: Kind, nan: Nan, room: Room) -> Re
         joined: String::new(),
         line: 0,
         room,
+        comments: 0,
+        comment: None,
+        width: 0,
     };
-    let Some((first_line, first)) = records.next()? else {
+    let mut sample = Sample::default();
+    let mut cells_seen = 0;
+    while sample.rows.len() < SAMPLE_ROWS && cells_seen < SAMPLE_CELLS {
+        let Some((line, cells)) = records.next()? else { break };
+        let cells: Vec<String> = cells.iter().map(|cell| cell.trim().to_owned()).collect();
+        cells_seen += cells.len();
+        sample.push(line, cells)?;
+        records.width = sample.width();
+    }
+    // A line behind # that has as many cells as the first row is the header.
+    if let (Some((line, comment)), Some((_, first))) = (records.comment.take(), sample.rows.first()) {
+        let delimiter = records.delimiter.unwrap_or(',');
+        let cells: Vec<String> =
+            split_plain(&comment, delimiter).iter().map(|cell| cell.trim().to_owned()).collect();
+        let numbers = first.iter().any(|cell| cell.parse::<f64>().is_ok());
+        if numbers && cells.len() > 1 && cells.len() == first.len() {
+            records.comments -= 1;
+            sample.rows.insert(0, (line, cells));
+        }
+    }
+    if sample.rows.is_empty() {
         return Err(bpnmf::Error::Empty { features: 0, observations: 0 }.into());
-    };
-    let first: Vec<String> = first.into_iter().map(Cow::into_owned).collect();
-    let mut grid = Grid {
-        first_line,
-        width: first.len(),
-        first,
-        lead: Vec::new(),
-        values: Vec::new(),
-        named: 0,
-        nan,
-        room,
-    };
+    }
+    let numbers = Numbers::new(records.delimiter.unwrap_or(','), options.decimal, nan);
+    let layout = sample.layout(options, &numbers)?;
+    let mut grid = Grid { layout, width: sample.width(), names: Vec::new(), bytes: 0, numbers, room };
+    let mut rows = sample.rows.into_iter();
+    let first_line = rows.as_slice()[0].0;
+    let header = grid.layout.header.then(|| rows.next().expect("there is a first row").1);
+    for (line, cells) in rows {
+        grid.push(&cells, line, first_line)?;
+    }
     while let Some((line, cells)) = records.next()? {
         let cells: Vec<&str> = cells.iter().map(|cell| cell.trim()).collect();
-        grid.push(&cells, line)?;
+        grid.push(&cells, line, first_line)?;
     }
-    grid.into_table()
+    grid.layout.comments = records.comments;
+    grid.into_table(header, nan)
 }
 
 /// The line a row starts at and its cells.
@@ -99,9 +145,22 @@ struct Records<R> {
     /// Where the row last read starts.
     line: usize,
     room: Room,
+    /// Lines that begin with # and were left out.
+    comments: usize,
+    /// The last of them before the table, with its number and without #.
+    comment: Option<(usize, String)>,
+    /// Cells of a row, once there is one.
+    width: usize,
 }
 
 impl<R: BufRead> Records<R> {
+    /// Whether the line begins with # and is none of the table: in it a row may have such a name.
+    fn is_comment(&self) -> bool {
+        let text = self.lines.text();
+        let cells = |delimiter| split_plain(text, delimiter).len();
+        text.starts_with('#') && (self.width == 0 || self.delimiter.is_some_and(|d| cells(d) != self.width))
+    }
+
     /// The next row, or `None` after the last. Blank lines may stand before and after the table.
     fn next(&mut self) -> Result<Option<Row<'_>>, Fault> {
         let is_blank = |text: &str| text.chars().all(|c| c == ' ');
@@ -110,10 +169,17 @@ impl<R: BufRead> Records<R> {
             if !self.lines.advance()? {
                 return Ok(None);
             }
-            if !is_blank(self.lines.text()) {
+            if self.is_comment() {
+                if self.width == 0 {
+                    let text = self.lines.text().trim_start_matches('#').trim_start().to_owned();
+                    self.comment = Some((self.lines.number(), text));
+                }
+                self.comments += 1;
+            } else if is_blank(self.lines.text()) {
+                blank = blank.or(Some(self.lines.number()));
+            } else {
                 break;
             }
-            blank = blank.or(Some(self.lines.number()));
             self.lines.skip()?;
         }
         if let (Some(blank), true) = (blank, self.line > 0) {
@@ -145,182 +211,48 @@ impl<R: BufRead> Records<R> {
     }
 }
 
-fn split_plain(line: &str, delimiter: char) -> Vec<Cow<'_, str>> {
-    line.split(delimiter)
-        // Between spaces there is nothing: tables aligned by eye have runs of them.
-        .filter(|cell| delimiter != ' ' || !cell.is_empty())
-        .map(Cow::Borrowed)
-        .collect()
-}
-
-/// The cells of a row with quotes in it; `None` if the last quote is still open.
-fn split_quoted(line: &str, delimiter: char) -> Option<Vec<Cow<'static, str>>> {
-    let mut cells = Vec::new();
-    let mut cell = String::new();
-    let mut was_quoted = false;
-    let mut quoted = false;
-    let mut rest = line.chars().peekable();
-    while let Some(c) = rest.next() {
-        if quoted {
-            if c != '"' {
-                cell.push(c);
-            } else if rest.next_if_eq(&'"').is_some() {
-                cell.push('"');
-            } else {
-                quoted = false;
-            }
-        } else if c == '"' && cell.trim().is_empty() && !was_quoted {
-            cell.clear();
-            (quoted, was_quoted) = (true, true);
-        } else if c == delimiter {
-            if delimiter != ' ' || was_quoted || !cell.is_empty() {
-                cells.push(Cow::Owned(std::mem::take(&mut cell)));
-            }
-            was_quoted = false;
-        } else {
-            cell.push(c);
-        }
-    }
-    if quoted {
-        return None;
-    }
-    if delimiter != ' ' || was_quoted || !cell.is_empty() {
-        cells.push(Cow::Owned(cell));
-    }
-    Some(cells)
-}
-
-/// The rows; what the first line and the first column are is decided when all is read.
+/// The rows below the header, once it is known what are names.
 struct Grid {
-    first: Vec<String>,
-    first_line: usize,
+    layout: Layout,
     width: usize,
-    /// The first cell of every row after the first, with its line.
-    lead: Vec<(String, usize)>,
-    /// The other cells of these rows, row after row.
-    values: Vec<f64>,
-    /// Bytes of the first cells.
-    named: usize,
-    nan: Nan,
+    names: Vec<String>,
+    /// Bytes of the names.
+    bytes: usize,
+    numbers: Numbers,
     room: Room,
 }
 
 impl Grid {
-    fn push(&mut self, cells: &[&str], line: usize) -> Result<(), Fault> {
-        // R's write.table gives the column of row names no header.
-        if self.lead.is_empty()
-            && cells.len() == self.width + 1
-            && self.first.iter().any(|cell| self.is_text(cell))
-            && self.is_text(cells[0])
-        {
-            self.first.insert(0, String::new());
-            self.width += 1;
-        }
+    fn push(&mut self, cells: &[impl AsRef<str>], line: usize, first_line: usize) -> Result<(), Fault> {
         if cells.len() != self.width {
-            return Err(Fault::Ragged {
-                line,
-                cells: cells.len(),
-                first_line: self.first_line,
-                expected: self.width,
-            });
+            return Err(Fault::Ragged { line, cells: cells.len(), first_line, expected: self.width });
+        }
+        let (names, values) = cells.split_at(self.layout.names);
+        if !names.is_empty() {
+            let name = names.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(layout::JOIN);
+            self.bytes += size_of::<String>() + name.len();
+            self.names.push(name);
         }
         // The values, once more in another order, and the names.
-        self.named += cells[0].len();
-        let numbers = 2 * (self.values.len() + cells.len()) + 4 * self.lead.len();
-        self.room.check(self.named + numbers * size_of::<f64>(), 1)?;
-        self.lead.push((cells[0].to_owned(), line));
-        for (i, cell) in cells.iter().enumerate().skip(1) {
-            self.values.push(self.number(cell, line, i + 1)?);
+        let numbers = 2 * (self.numbers.len() + values.len());
+        self.room.check(self.bytes + numbers * size_of::<f64>(), 1)?;
+        for (i, cell) in values.iter().enumerate() {
+            self.numbers.push(cell.as_ref(), line, self.layout.names + i + 1)?;
         }
         Ok(())
     }
 
-    fn into_table(mut self) -> Result<Table, Fault> {
-        let (has_header, has_names) = self.layout();
-        let mut lead = std::mem::take(&mut self.lead);
-        let mut top = Vec::new();
-        if !has_header {
-            lead.insert(0, (self.first[0].trim().to_owned(), self.first_line));
-            for (i, cell) in self.first.iter().enumerate().skip(1) {
-                top.push(self.number(cell.trim(), self.first_line, i + 1)?);
-            }
+    fn into_table(mut self, header: Option<Vec<String>>, nan: Nan) -> Result<Table, Fault> {
+        let observations = self.width - self.layout.names;
+        let by_rows = self.numbers.finish(&mut self.layout)?;
+        let features = by_rows.len().checked_div(observations).unwrap_or(0);
+        let mut values = Vec::with_capacity(by_rows.len());
+        for t in 0..observations {
+            values.extend((0..features).map(|f| by_rows[f * observations + t]));
         }
-        let skipped = usize::from(has_names);
-        let (features, observations) = (lead.len(), self.width - skipped);
-        let mut values = Vec::with_capacity(features * observations);
-        if !has_names {
-            for (cell, line) in &lead {
-                values.push(self.number(cell, *line, 1)?);
-            }
-        }
-        let others = self.width - 1;
-        let top_rows = usize::from(!has_header);
-        for t in 0..others {
-            values.extend(top.get(t));
-            values.extend((0..features - top_rows).map(|f| self.values[f * others + t]));
-        }
-        let counts = self.nan.dense(features, observations, values)?;
-        let header = self.first.iter().skip(skipped);
-        Ok(Table {
-            counts,
-            feature_names: has_names.then(|| lead.into_iter().map(|(name, _)| name).collect()),
-            observation_names: has_header.then(|| header.map(|name| name.trim().to_owned()).collect()),
-        })
+        let counts = nan.dense(features, observations, values)?;
+        let observation_names = header.map(|header| header[self.layout.names..].to_vec());
+        let feature_names = (self.layout.names > 0).then_some(self.names);
+        Ok(Table { counts, feature_names, observation_names, layout: Some(self.layout) })
     }
-
-    /// Whether the first line and the first column are names.
-    fn layout(&self) -> (bool, bool) {
-        let corner = self.first[0].trim();
-        let header_text = self.first[1..].iter().any(|cell| self.is_text(cell));
-        // Most, not all: a vocabulary has "2008" and "nan" in it. Not any: one typing error must not hide a column.
-        let texts = self.lead.iter().filter(|(cell, _)| self.is_text(cell)).count();
-        let mostly_text = if self.lead.is_empty() {
-            self.is_text(corner) && !header_text
-        } else {
-            2 * texts > self.lead.len()
-        };
-        // pandas numbers rows and columns that have no names, and leaves the corner empty.
-        let numbered = is_numbered(self.first[1..].iter().map(String::as_str))
-            && is_numbered(self.lead.iter().map(|(cell, _)| cell.as_str()));
-        let has_names = self.width > 1 && (mostly_text || corner.is_empty() && (header_text || numbered));
-        let has_header = header_text || has_names && corner.is_empty() || !has_names && self.is_text(corner);
-        (has_header, has_names)
-    }
-
-    /// Whether a cell is neither empty nor a number.
-    fn is_text(&self, cell: &str) -> bool {
-        let cell = cell.trim();
-        !cell.is_empty() && cell.parse::<f64>().is_err() && !self.is_missing(cell)
-    }
-
-    /// Whether a cell says that nothing was observed.
-    fn is_missing(&self, cell: &str) -> bool {
-        matches!(self.nan, Nan::Missing) && (cell.is_empty() || cell == "NA")
-    }
-
-    fn number(&self, cell: &str, line: usize, column: usize) -> Result<f64, Fault> {
-        if self.is_missing(cell) {
-            return Ok(f64::NAN);
-        }
-        if cell.is_empty() {
-            return Err(Fault::EmptyCell { line, column });
-        }
-        cell.parse().map_err(|_| {
-            let mut text: String = cell.chars().take(SHOWN).collect();
-            if text.len() < cell.len() {
-                text.push_str("...");
-            }
-            Fault::NotANumber { line, column, text }
-        })
-    }
-}
-
-/// Whether cells count up from 0 or from 1.
-fn is_numbered<'a>(cells: impl Iterator<Item = &'a str>) -> bool {
-    let mut numbers = cells.map(|cell| cell.trim().parse::<usize>().ok());
-    let first = match numbers.next() {
-        Some(Some(first @ (0 | 1))) => first,
-        _ => return false,
-    };
-    numbers.zip(first + 1..).all(|(number, i)| number == Some(i))
 }

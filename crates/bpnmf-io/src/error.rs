@@ -103,6 +103,9 @@ pub enum Fault {
         /// What follows the last dot, if there is one.
         extension: Option<String>,
     },
+    /// The name is that of a sound.
+    #[error("this is a recording, not a matrix: take it apart as one")]
+    Recording,
     /// A row of a text table is longer or shorter than the first.
     #[error("line {line} has {cells} cells, line {first_line} has {expected}")]
     Ragged {
@@ -116,7 +119,7 @@ pub enum Fault {
         expected: usize,
     },
     /// A cell of a text table is no number.
-    #[error("line {line}, column {column} is {text:?}: {}", number_advice(*.column))]
+    #[error("line {line}, column {column} is {text:?}: {}", number_advice(*.column, .text))]
     NotANumber {
         /// The line, from 1.
         line: usize,
@@ -239,8 +242,12 @@ fn unknown_extension(extension: &Option<String>) -> String {
     }
 }
 
-fn number_advice(column: usize) -> &'static str {
+fn number_advice(column: usize, text: &str) -> &'static str {
+    let missing = ["na", "n/a", "nan", "null", "none", "-", "."];
     match column {
+        _ if missing.contains(&text.to_lowercase().as_str()) => {
+            "cells must be numbers; if it was not observed, say that entries are missing"
+        }
         1 => {
             "cells must be numbers; if the first column holds names, leave the first cell of the header empty"
         }

@@ -104,7 +104,7 @@ impl Source {
         };
         let feature_names = named("var", counts.features())?;
         let observation_names = named("obs", counts.observations())?;
-        Ok(Table { counts, feature_names, observation_names })
+        Ok(Table { counts, feature_names, observation_names, layout: None })
     }
 
     /// A dense matrix, observations x features: as we hold it.
@@ -163,6 +163,7 @@ impl Source {
             feature_names: told_apart(symbols, ids),
             observation_names: named("barcodes", observations)?,
             counts,
+            layout: None,
         })
     }
 

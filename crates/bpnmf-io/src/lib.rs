@@ -35,8 +35,9 @@ mod ten_x;
 mod write;
 
 pub use array::{Array, Values};
+pub use delimited::{Decimal, Layout};
 pub use error::{Error, Fault};
 #[doc(hidden)]
 pub use read::read_bytes;
-pub use read::{ReadOptions, Table, read, read_npy_array, read_npz_arrays};
+pub use read::{ReadOptions, STDIN, Table, read, read_npy_array, read_npz_arrays};
 pub use write::{NewFile, write_atomically, write_npy, write_npz};

@@ -1,13 +1,14 @@
 //! Reading: a path to a [`Table`]. Chooses the format by the name; what the bytes mean is the formats' business.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Cursor, Seek};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek};
 use std::path::Path;
 
 use bpnmf::Counts;
 use flate2::bufread::MultiGzDecoder;
 
 use crate::array::Array;
+use crate::delimited::{Decimal, Layout};
 use crate::error::{Error, Fault};
 use crate::{delimited, hdf5, mtx, npy, npz, ten_x};
 
@@ -21,6 +22,8 @@ pub struct Table {
     pub feature_names: Option<Vec<String>>,
     /// One name a column, if the file has them.
     pub observation_names: Option<Vec<String>>,
+    /// How the file was understood, if it is a table of text: what it calls lines and columns are those of the file.
+    pub layout: Option<Layout>,
 }
 
 /// How to read a file.
@@ -37,6 +40,12 @@ pub struct ReadOptions {
     pub transpose: bool,
     /// Entries may be missing: NaN, and in tables of text empty cells, NA and NaN. Else they are refused.
     pub missing: bool,
+    /// Tables of text: so many columns at the beginning hold names; `None` to find out.
+    pub names: Option<usize>,
+    /// Tables of text: whether the first line holds names; `None` to find out.
+    pub header: Option<bool>,
+    /// Tables of text: what stands before fractions; `None` to find out.
+    pub decimal: Option<Decimal>,
     /// The most bytes of memory that the values may take; `None` for no limit. A small file can unpack to a large matrix.
     pub memory: Option<u64>,
     /// Of an .h5ad file the layer with the counts; `None` for X.
@@ -101,16 +110,23 @@ impl Nan {
 
 impl Table {
     pub(crate) fn unnamed(counts: Counts) -> Self {
-        Self { counts, feature_names: None, observation_names: None }
+        Self { counts, feature_names: None, observation_names: None, layout: None }
     }
 }
+
+/// The name that stands for standard input.
+pub const STDIN: &str = "-";
 
 /// Reads a matrix of counts from a .npy, .npz, .csv, .tsv, .txt, .mtx, .h5ad or .h5 file or a folder of 10x Genomics; text may
 /// be gzipped.
 ///
 /// Sparse files (scipy's .npz, coordinate .mtx, most .h5ad) stay sparse. Errors name places as the file has them,
-/// whatever [`ReadOptions::transpose`] says.
+/// whatever [`ReadOptions::transpose`] says. `-` is standard input, whose format is known by its first bytes.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
+    if path.as_os_str() == STDIN {
+        let path = Path::new("standard input");
+        return from_stdin(options).map_err(|fault| Error::new(path, fault));
+    }
     let read = || {
         if path.is_dir() {
             return ten_x::read(path, options.nan(), options.untransposed()?);
@@ -158,6 +174,42 @@ pub fn read_npz_arrays(path: &Path) -> Result<Vec<(String, Array<'static>)>, Err
     read().map_err(|fault| Error::new(path, fault))
 }
 
+/// All of standard input, in a format that its first bytes tell.
+fn from_stdin(options: &ReadOptions) -> Result<Table, Fault> {
+    let unreadable = |reason| Fault::io("read", reason);
+    let most = options.memory.unwrap_or(u64::MAX - 1);
+    let mut bytes = Vec::new();
+    io::stdin().lock().take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.starts_with(GZIP) {
+        let mut unpacked = Vec::new();
+        MultiGzDecoder::new(&bytes[..]).take(most + 1).read_to_end(&mut unpacked).map_err(unreadable)?;
+        bytes = unpacked;
+    }
+    if bytes.len() as u64 > most {
+        return Err(Fault::Memory { bytes: bytes.len() as u128 });
+    }
+    if bytes.is_empty() {
+        return Err(Fault::NoBytes);
+    }
+    let name = match &bytes {
+        bytes if bytes.starts_with(b"\x93NUMPY") => "stdin.npy",
+        bytes if bytes.starts_with(b"PK") => "stdin.npz",
+        bytes if bytes.starts_with(b"%%MatrixMarket") => "stdin.mtx",
+        _ => "stdin.txt",
+    };
+    let size = bytes.len() as u64;
+    let (format, gzipped) = format_of(Path::new(name))?;
+    parse(format, gzipped, Cursor::new(bytes), size, options)
+}
+
+/// How a gzipped file begins.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// Whether it is gzipped, whatever its name.
+fn is_gzipped(reader: &mut impl BufRead) -> Result<bool, Fault> {
+    Ok(reader.fill_buf().map_err(|reason| Fault::io("read", reason))?.starts_with(GZIP))
+}
+
 #[derive(Clone, Copy)]
 enum Format {
     Npy,
@@ -178,6 +230,12 @@ impl ReadOptions {
     }
 }
 
+impl Format {
+    fn is_binary(self) -> bool {
+        matches!(self, Self::Npy | Self::Npz | Self::Hdf5)
+    }
+}
+
 fn parse<R: BufRead + Seek>(
     format: Format,
     gzipped: bool,
@@ -189,13 +247,14 @@ fn parse<R: BufRead + Seek>(
     if let Some(layer) = &options.layer {
         return Err(Fault::layerless(layer));
     }
+    let gzipped = gzipped || !format.is_binary() && is_gzipped(&mut reader)?;
     // To exchange rows and columns is to hold both.
     let room = Room(options.memory.unwrap_or(u64::MAX) / if options.transpose { 2 } else { 1 });
     let table = match format {
         Format::Npy => npy::read_matrix(&mut reader, size, nan, room).map(Table::unnamed),
         Format::Npz => npz::read_matrix(reader, nan, room).map(Table::unnamed),
         Format::Mtx => mtx::read(text(reader, gzipped), size, nan, room).map(Table::unnamed),
-        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, nan, room),
+        Format::Delimited(kind) => delimited::read(text(reader, gzipped), kind, options, nan, room),
         Format::Hdf5 => unreachable!("read by its path, or as bytes"),
     }?;
     Ok(if options.transpose {
@@ -203,6 +262,7 @@ fn parse<R: BufRead + Seek>(
             counts: table.counts.transposed(),
             feature_names: table.observation_names,
             observation_names: table.feature_names,
+            layout: table.layout,
         }
     } else {
         table
@@ -241,6 +301,9 @@ fn format_of(path: &Path) -> Result<(Format, bool), Fault> {
         Some("tsv") => Format::Delimited(delimited::Kind::Tsv),
         Some("txt") => Format::Delimited(delimited::Kind::Txt),
         Some("h5ad" | "h5" | "hdf5") if !gzipped => Format::Hdf5,
+        Some("wav" | "flac" | "mp3" | "ogg" | "oga" | "aif" | "aiff" | "m4a" | "aac") if !gzipped => {
+            return Err(Fault::Recording);
+        }
         _ => {
             let extension = match (extension, gzipped) {
                 (Some(extension), true) => Some(format!("{extension}.gz")),

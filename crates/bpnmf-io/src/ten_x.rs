@@ -32,6 +32,7 @@ pub(crate) fn read(folder: &Path, nan: Nan, room: Room) -> Result<Table, Fault> 
         feature_names: Some(unique(&symbols, &ids)),
         observation_names: Some(observations.into_iter().map(|(id, _)| id).collect()),
         counts,
+        layout: None,
     })
 }
 

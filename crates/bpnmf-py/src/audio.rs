@@ -2,7 +2,7 @@
 
 use crate::input::Counts;
 use crate::task;
-use bpnmf_audio::{BssEval, Doubt, Fault, Levels, Parts, Stft, Wiener};
+use bpnmf_audio::{BssEval, Doubt, Framing, Grouping, Levels, Parts, Sound};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -68,37 +68,41 @@ fn sentence(doubt: &Doubt) -> String {
     }
 }
 
-/// The spectrogram of a sound as counts: a dictionary with the counts, the magnitudes in their units, and how they
-/// were made.
+/// A sound and its spectrogram, ready to be taken apart.
+#[pyclass(frozen)]
+pub(crate) struct Recording {
+    recording: Arc<bpnmf_audio::Recording>,
+    /// Samples in a frame.
+    #[pyo3(get)]
+    window: usize,
+    /// Samples from one frame to the next.
+    #[pyo3(get)]
+    hop: usize,
+    /// Counts are magnitudes times this, rounded.
+    #[pyo3(get)]
+    scale: f64,
+}
+
+/// The spectrogram of a sound, and its counts.
 #[pyfunction]
-pub(crate) fn spectrogram<'py>(
-    py: Python<'py>,
-    samples: PyReadonlyArray1<'py, f32>,
+pub(crate) fn spectrogram(
+    py: Python<'_>,
+    samples: PyReadonlyArray1<'_, f32>,
     rate: u32,
     window: Option<usize>,
     hop: Option<usize>,
     levels: Option<u32>,
     threads: usize,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<(Recording, Counts)> {
     let samples = samples.as_array().to_vec();
-    let window = window.unwrap_or_else(|| bpnmf_audio::default_window(rate, samples.len()));
-    let stft = Stft::new(window, hop.unwrap_or(window / 2)).map_err(refused)?;
-    let (bins, frames, hop) = (stft.bins(), stft.frames(samples.len()), stft.hop());
+    let stft = Framing { window, hop }.of(rate, samples.len()).map_err(refused)?;
+    let (window, hop, levels) = (stft.window(), stft.hop(), levels.map_or(Levels::Typical, Levels::Largest));
     let pool = pool(threads)?;
-    let made = py.detach(|| -> Result<_, Fault> {
-        let magnitudes = pool.install(|| stft.magnitudes(&samples));
-        let levels = levels.map_or(Levels::Typical, Levels::Largest);
-        let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, bins, levels)?;
-        Ok((counts, bpnmf_audio::to_units(magnitudes, scale), scale))
-    });
-    let (counts, magnitudes, scale) = made.map_err(|fault| refused(format!("y: {fault}")))?;
-    let out = PyDict::new(py);
-    out.set_item("counts", Counts(Arc::new(counts)))?;
-    out.set_item("magnitudes", magnitudes.into_pyarray(py).reshape([frames, bins])?)?;
-    out.set_item("scale", scale)?;
-    out.set_item("window", window)?;
-    out.set_item("hop", hop)?;
-    Ok(out)
+    let made =
+        py.detach(|| pool.install(|| bpnmf_audio::Recording::new(Sound { samples, rate }, stft, levels)));
+    let (recording, counts) = made.map_err(|fault| refused(format!("y: {fault}")))?;
+    let scale = recording.scale();
+    Ok((Recording { recording: Arc::new(recording), window, hop, scale }, Counts(Arc::new(counts))))
 }
 
 /// What `sounds` leaves behind.
@@ -106,95 +110,63 @@ struct Made {
     sounds: Vec<f32>,
     outputs: usize,
     members: Vec<Vec<usize>>,
-    dictionary: Vec<f32>,
-    activations: Vec<f32>,
-    parts: usize,
+    parts: Parts,
 }
 
-/// The sounds of parts and stems. `dictionary` is bins x K, `activations` and `inclusion` K x frames; `magnitudes` is
-/// frames x bins in their units. Stems are `groups` of parts that sound alike, or one for each of `references`.
+/// The sounds of parts and stems. `dictionary` is bins x K, `activations` and `inclusion` K x frames. Stems are `groups` of
+/// the notes of one instrument, or one for each of `references`.
 #[pyfunction]
 pub(crate) fn sounds<'py>(
     py: Python<'py>,
-    samples: PyReadonlyArray1<'py, f32>,
-    window: usize,
-    hop: usize,
-    scale: f64,
-    magnitudes: PyReadonlyArray2<'py, f32>,
+    recording: &Recording,
     dictionary: PyReadonlyArray2<'py, f32>,
     activations: PyReadonlyArray2<'py, f32>,
     inclusion: PyReadonlyArray2<'py, f32>,
     groups: Option<usize>,
+    polyphonic: bool,
     references: Option<PyReadonlyArray2<'py, f32>>,
     residual: bool,
     threads: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let flat =
         |array: &PyReadonlyArray2<'py, f32>| -> Vec<f32> { array.as_array().iter().copied().collect() };
-    let (samples, components) = (samples.as_array().to_vec(), dictionary.as_array().ncols());
-    let (length, frames) = (samples.len(), activations.as_array().ncols());
-    let stft = Stft::new(window, hop).map_err(refused)?;
-    let magnitudes = flat(&magnitudes);
+    let components = dictionary.as_array().ncols();
     let (dictionary, activations, inclusion) = (flat(&dictionary), flat(&activations), flat(&inclusion));
     let references: Option<Vec<Vec<f32>>> =
         references.map(|array| array.as_array().rows().into_iter().map(|row| row.to_vec()).collect());
-    let pool = pool(threads)?;
+    let (pool, recording) = (pool(threads)?, Arc::clone(&recording.recording));
+    let length = recording.sound().samples.len();
     let (made, error) = task::run::<(), Made>(py, None, move |_| {
         pool.install(|| {
-            let mut parts = Parts::new(&dictionary, &activations, &inclusion, components);
-            parts.polish(&magnitudes);
-            let pieces = references.map(|references| {
-                let units = |sound: &Vec<f32>| bpnmf_audio::to_units(stft.magnitudes(sound), scale);
-                let magnitudes: Vec<Vec<f32>> = references.iter().map(units).collect();
-                (bpnmf_audio::pick_all(&parts, &magnitudes), references.len())
-            });
-            let (model, stems, members) = match (&pieces, groups) {
-                (Some((pieces, many)), _) => {
-                    let mut members = vec![Vec::new(); *many];
-                    pieces.origin.iter().zip(&pieces.owner).for_each(|(&k, &r)| members[r].push(k));
-                    (&pieces.parts, pieces.by_owner(*many), members)
-                }
-                (None, Some(wanted)) => {
-                    let members = bpnmf_audio::group(&parts, wanted);
-                    (&parts, members.clone(), members)
-                }
-                (None, None) => (&parts, Vec::new(), Vec::new()),
+            let parts = recording.polished(Parts::new(&dictionary, &activations, &inclusion, components));
+            let sources: Option<Vec<Vec<f32>>> = references
+                .map(|references| references.iter().map(|sound| recording.magnitudes_of(sound)).collect());
+            let grouping = match (&sources, groups) {
+                (Some(sources), _) => Grouping::PickAll(sources),
+                (None, Some(wanted)) => Grouping::Voices { wanted, polyphonic },
+                (None, None) => Grouping::Nothing,
             };
-            let mut wiener = Wiener::of_pieces(&parts, model, &stems);
-            if residual {
-                wiener = wiener.with_residual(&magnitudes);
-            }
-            let outputs = wiener.outputs();
+            let heard = recording.transcription(&parts, &inclusion);
+            let stems = recording.stems(&parts, &heard, &activations, &grouping).with_unexplained(residual);
+            let outputs = parts.components() + stems.many();
             let mut sounds: Vec<Vec<f32>> = (0..outputs).map(|_| Vec::with_capacity(length)).collect();
-            let filtered = stft.filter(
-                &samples,
-                outputs,
-                |frame, gains| wiener.gains(frame, gains),
-                |output, samples| {
-                    sounds[output].extend_from_slice(samples);
-                    Ok::<(), std::convert::Infallible>(())
-                },
-            );
+            let filtered = recording.filter(&parts, &stems, true, |output, samples| {
+                sounds[output].extend_from_slice(samples);
+                Ok::<(), std::convert::Infallible>(())
+            });
             filtered.unwrap_or_else(|never| match never {});
-            Made {
-                sounds: sounds.concat(),
-                outputs,
-                members,
-                dictionary: parts.dictionary(),
-                activations: parts.activations(),
-                parts: parts.components(),
-            }
+            Made { sounds: sounds.concat(), outputs, members: stems.members, parts }
         })
     })?;
     if let Some(error) = error {
         return Err(error);
     }
-    let made = made.expect("a result or an error");
-    let bins = window / 2 + 1;
+    let Made { sounds, outputs, members, parts } = made.expect("a result or an error");
+    let (bins, frames, components) = (parts.bins(), parts.frames(), parts.components());
     let out = PyDict::new(py);
-    out.set_item("sounds", made.sounds.into_pyarray(py).reshape([made.outputs, length])?)?;
-    out.set_item("members", made.members)?;
-    out.set_item("W", made.dictionary.into_pyarray(py).reshape([bins, made.parts])?)?;
-    out.set_item("H", made.activations.into_pyarray(py).reshape([made.parts, frames])?)?;
+    out.set_item("sounds", sounds.into_pyarray(py).reshape([outputs, length])?)?;
+    out.set_item("members", members)?;
+    out.set_item("W", parts.dictionary().into_pyarray(py).reshape([bins, components])?)?;
+    out.set_item("H", parts.activations().into_pyarray(py).reshape([components, frames])?)?;
     Ok(out)
 }

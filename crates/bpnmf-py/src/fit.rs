@@ -4,8 +4,8 @@ use crate::input::Counts;
 use crate::raised;
 use crate::task::{self, Link};
 use bpnmf::{
-    Chains, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep, Settings,
-    StopRule, TraceRow, Workers,
+    Chains, ComponentsPrior, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep,
+    Settings, StopRule, TraceRow, Workers,
 };
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -88,7 +88,7 @@ pub(crate) fn noise_of(alpha: f64) -> Noise {
 /// the run did not end in time after Ctrl-C. `alpha` is that of the noise, infinite for
 /// Poisson counts, None to learn it; `chains` None for the preset's; `time_budget` as "60s"; `guess` is (rate, window, hop) if the counts are a spectrogram.
 #[pyfunction]
-#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, chains, until_sure, time_budget, threads, watch, guess=None))]
+#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, components_prior, chains, until_sure, time_budget, threads, watch, guess=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     counts: &Counts,
@@ -101,6 +101,7 @@ pub(crate) fn fit<'py>(
     alpha: Option<f64>,
     seed: u64,
     prior: HashMap<String, f64>,
+    components_prior: Option<&str>,
     chains: Option<usize>,
     until_sure: bool,
     time_budget: Option<&str>,
@@ -128,6 +129,7 @@ pub(crate) fn fit<'py>(
         seed,
         stop: tolerance.map(|tolerance| StopRule { tolerance, ..StopRule::default() }),
         prior: prior_of(&prior)?,
+        components_prior: components_prior.map(ComponentsPrior::read).transpose().map_err(raised)?,
         ..Plan::default()
     };
     let begin = Instant::now();
@@ -297,6 +299,10 @@ fn trace<'py>(py: Python<'py>, chains: &Chains) -> PyResult<Bound<'py, PyDict>> 
     let numbers: Vec<i64> =
         chains.fits.iter().flat_map(bpnmf::Fit::numbers).map(|number| number as i64).collect();
     table.set_item("n_components", numbers.into_pyarray(py))?;
+    whole("births", &|_, row| i64::from(row.jumped.births))?;
+    whole("births_accepted", &|_, row| i64::from(row.jumped.births_accepted))?;
+    whole("deaths", &|_, row| i64::from(row.jumped.deaths))?;
+    whole("deaths_accepted", &|_, row| i64::from(row.jumped.deaths_accepted))?;
     whole("on_anywhere", &|_, row| row.on_anywhere as i64)?;
     whole("sites_on", &|_, row| row.sites_on as i64)?;
     let real = |name: &str, value: &dyn Fn(&TraceRow) -> f64| {

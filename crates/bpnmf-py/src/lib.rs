@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::audio::{bss_eval, sounds, spectrogram};
+    use super::audio::{Recording, bss_eval, sounds, spectrogram};
     #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]

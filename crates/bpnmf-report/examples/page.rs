@@ -3,7 +3,7 @@
 //! Three instruments with four harmonics each play by turns, and for a while nobody does. The model is the one they were
 //! made of, so that the page can be judged without a fit.
 
-use bpnmf_report::{Data, Model, Report, SoundPage, Stem, Step, Trace, html};
+use bpnmf_report::{Data, Model, PlayedNote, Report, SoundPage, Stem, Step, Trace, html};
 use std::f64::consts::TAU;
 
 const RATE: u32 = 16_000;
@@ -68,6 +68,15 @@ fn main() {
         components: if i < 9 { 4 } else { 3 },
     };
     let stem = |name: &str, weights: [f32; 3]| Stem { name: name.to_owned(), weights: weights.to_vec() };
+    let note = |onset: f64, offset: f64, midi: f64, part: usize, stem| PlayedNote {
+        onset,
+        offset,
+        midi,
+        name: format!("{midi:.0}"),
+        part,
+        sure: 0.8,
+        stem,
+    };
     let report = Report {
         title: "made-up <recording> & 'friends'".to_owned(),
         source: format!("{features} frequencies x {observations} moments, {RATE} Hz"),
@@ -92,6 +101,7 @@ fn main() {
         recurrence: &[],
         intervals: None,
         noise: bpnmf::Noise::Poisson,
+        variance_factor: None,
         feature_names: None,
         observation_names: None,
         sound: Some(SoundPage {
@@ -102,7 +112,13 @@ fn main() {
             stems: vec![stem("low <b>", [1.0, 0.75, 0.0]), stem("high", [0.0, 0.25, 1.0])],
             pieces: None,
             residual: None,
+            notes: vec![
+                note(0.1, 0.6, 60.0, 0, Some((0, 0.97))),
+                note(0.4, 1.1, 64.0, 1, Some((0, 0.6))),
+                note(0.9, 1.4, 76.0, 2, Some((1, 0.9))),
+            ],
         }),
+        matches: Vec::new(),
         warnings: vec!["this is made up".to_owned()],
         notes: vec!["the parts are those it was made of".to_owned()],
         facts: vec![("method".to_owned(), "none".to_owned())],

@@ -3,9 +3,9 @@
 use crate::chart::{self, Curve};
 use crate::frame::{Axis, Height, figure, framed};
 use crate::plateau::plateau_sentence;
-use crate::report::{Report, Step, Trace};
+use crate::report::{Model, Report, SoundPage, Step, Trace};
 use crate::text::{escaped, grouped, percent, plural, resolution};
-use crate::{parts, picture, pictures, residuals, sound};
+use crate::{parts, picture, pictures, residuals, roll, sound};
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("assets/page.css");
@@ -34,7 +34,7 @@ const MOST_POINTS: usize = 400;
 /// ```
 pub fn html(report: &Report<'_>) -> String {
     let title = escaped(&report.title);
-    let listening = sound::listening(report);
+    let listening = sound::listening(report.sound.as_ref(), &report.model);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
@@ -42,13 +42,13 @@ pub fn html(report: &Report<'_>) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <title>{title}: {}</title>\n<style>\n{STYLE}.ramp {{ background: {}; }}\n</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
          <p class=\"source\">{}</p>\n",
-        plural(report.n_components, "part", "parts"),
+        plural(report.n_components, report.words().0, report.words().1),
         picture::gradient(),
         escaped(&report.source)
     );
     page += &headline(report);
     page += "</header>\n<main>\n";
-    page += &listening.section;
+    page += &marked(HEARD, &(listening.section + &roll::section(report.sound.as_ref())));
     page += &sureness(report);
     page += &pictures::section(report);
     page += &residuals::section(report);
@@ -56,21 +56,49 @@ pub fn html(report: &Report<'_>) -> String {
     page += &course(report);
     page += "</main>\n";
     if listening.plays {
-        let _ = write!(page, "{}<script>\n{SCRIPT}</script>\n", listening.model);
+        let model = marked(MODEL, &listening.model);
+        let _ = write!(page, "{model}<script>\n{SCRIPT}</script>\n");
     }
     page += "</body>\n</html>\n";
     page
+}
+
+/// What is heard, and the model that it is made from, stand between marks with these names.
+const HEARD: &str = "heard";
+const MODEL: &str = "sounds";
+
+/// A piece of a page between marks. No name can be a mark: all are escaped.
+fn marked(name: &str, piece: &str) -> String {
+    format!("<!--{name}-->\n{piece}<!--/{name}-->\n")
+}
+
+/// A page of a recording with other stems; `None` if it is not one that can play.
+pub fn with_sound(page: &str, sound: &SoundPage<'_>, model: &Model<'_>) -> Option<String> {
+    let listening = sound::listening(Some(sound), model);
+    if !listening.plays {
+        return None;
+    }
+    let heard = listening.section + &roll::section(Some(sound));
+    let mut page = page.to_owned();
+    for (name, piece) in [(HEARD, heard), (MODEL, listening.model)] {
+        let from = page.find(&format!("<!--{name}-->"))?;
+        let end = format!("<!--/{name}-->\n");
+        let to = from + page[from..].find(&end)? + end.len();
+        page.replace_range(from..to, &marked(name, &piece));
+    }
+    Some(page)
 }
 
 /// How many parts and how sure that is, in words.
 fn headline(report: &Report<'_>) -> String {
     let thing = if report.sound.is_some() { "recording" } else { "matrix" };
     let number = report.n_components;
-    let count = plural(number, "part", "parts");
+    let (one, many) = report.words();
+    let count = plural(number, one, many);
     let claim = match (number, report.forced) {
         (0, _) => format!("Nothing was found in this {thing}."),
         (_, true) => format!("This {thing} as a sum of <b>{count}</b>, as asked for."),
-        (1, false) => format!("This {thing} is made of <b>1 part</b>."),
+        (1, false) => format!("This {thing} is made of <b>1 {one}</b>."),
         (_, false) => format!("This {thing} is made of <b>{count}</b>."),
     };
     let chains = plural(report.traces.len(), "chain", "chains");
@@ -85,21 +113,19 @@ fn headline(report: &Report<'_>) -> String {
         }
     };
     let about = match (number, report.sound.is_some()) {
-        (0, _) => "No part is on in at least 1 % of the columns.",
+        (0, _) => "No {part} is on in at least 1 % of the columns.",
         (_, true) => {
-            "A part is one sound that comes back: a spectrum, the moments at which it is heard, and how loudly. \
-             Added up, the parts give the recording. Nobody told the program how many there are."
+            "A {part} is one sound that comes back: a spectrum, the moments at which it is heard, and how loudly. \
+             Added up, the {parts} give the recording. Nobody told the program how many there are."
         }
         (_, false) => {
-            "A part is a pattern of features that rise together, with the observations in which it is on, and how \
-             strongly. Added up, the parts give the matrix. Nobody told the program how many there are."
+            "A {part} is a pattern of features that rise together, with the observations in which it is on, and how \
+             strongly. Added up, the {parts} give the matrix. Nobody told the program how many there are."
         }
     };
-    let about = if report.forced {
-        about.replace(" Nobody told the program how many there are.", "")
-    } else {
-        about.to_owned()
-    };
+    let about = report.say(about);
+    let about =
+        if report.forced { about.replace(" Nobody told the program how many there are.", "") } else { about };
     let mut html = format!("<p class=\"claim\">{claim}</p>\n<p class=\"sure\">{sure}</p>\n<p>{about}</p>\n");
     for (class, sentences) in [("warning", &report.warnings), ("note", &report.notes)] {
         for sentence in sentences {
@@ -141,16 +167,19 @@ fn probabilities(report: &Report<'_>) -> String {
     }
     let top = (most_likely * 1.08).clamp(f64::MIN_POSITIVE, 1.0);
     let heights: Vec<f64> = shares.iter().map(|share| share / top).collect();
-    let bars =
-        chart::bars(&heights, |i| first + i == report.n_components, "probability of every number of parts");
+    let bars = chart::bars(
+        &heights,
+        |i| first + i == report.n_components,
+        &report.say("probability of every number of {parts}"),
+    );
     let n = shares.len();
     let every = n.div_ceil(12);
     let ticks = (0..n).filter(|i| i.is_multiple_of(every));
     let ticks = ticks.map(|i| ((i as f64 + 0.5) / n as f64, grouped(first + i))).collect();
     let y = Axis::numbers("%", 0.0, 100.0 * top, 4);
     figure(
-        "Probability of each number of parts",
-        &framed(&bars, &Axis::given("number of parts", ticks), &y, Height::Low),
+        &report.say("Probability of each number of {parts}"),
+        &framed(&bars, &Axis::given(&report.say("number of {parts}"), ticks), &y, Height::Low),
         &format!(
             "How often so many were counted in the iterations of all chains, the first ones left out. The model that is \
              shown has {}, which came up in {} of them.",
@@ -164,15 +193,18 @@ fn resolutions(report: &Report<'_>) -> String {
     let path = &report.path;
     let most = path.iter().map(|at| at.1).max().unwrap_or(0).max(1) as f64;
     let heights: Vec<f64> = path.iter().map(|at| at.1 as f64 / (most * 1.08)).collect();
-    let bars = chart::bars(&heights, |i| i + 1 == path.len(), "number of parts by resolution");
+    let bars = chart::bars(&heights, |i| i + 1 == path.len(), &report.say("number of {parts} by resolution"));
     let n = path.len() as f64;
     let tick = |(i, at): (usize, &(f64, usize))| {
         ((i as f64 + 0.5) / n, format!("{}: {}", resolution(at.0), grouped(at.1)))
     };
-    let x = Axis::given("resolution: number of parts", path.iter().enumerate().map(tick).collect());
+    let x = Axis::given(
+        &report.say("resolution: number of {parts}"),
+        path.iter().enumerate().map(tick).collect(),
+    );
     figure(
-        "Number of parts when the data are read more coarsely",
-        &framed(&bars, &x, &Axis::numbers("parts", 0.0, most * 1.08, 4).whole(), Height::Low),
+        &report.say("Number of {parts} when the data are read more coarsely"),
+        &framed(&bars, &x, &Axis::numbers(report.words().1, 0.0, most * 1.08, 4).whole(), Height::Low),
         &plateau_sentence(path).unwrap_or_default(),
     )
 }
@@ -194,9 +226,11 @@ fn course(report: &Report<'_>) -> String {
             ),
             curve(
                 report,
-                "Number of parts by iteration",
-                "parts",
-                "In every iteration; the middle one of a chain is the number of parts of its model.",
+                &report.say("Number of {parts} by iteration"),
+                report.words().1,
+                &report.say(
+                    "In every iteration; the middle one of a chain is the number of {parts} of its model."
+                ),
                 &|step| step.components as f64
             )
         );
@@ -247,6 +281,6 @@ fn curve(report: &Report<'_>, title: &str, unit: &str, about: &str, value: &dyn 
     };
     let picture = chart::curves(&curves, shaded.min(1.0), title);
     let (x, y) = (Axis::numbers("iteration", 0.0, last, 5), Axis::numbers(unit, bottom, top, 4));
-    let y = if unit == "parts" { y.whole() } else { y };
+    let y = if unit == report.words().1 { y.whole() } else { y };
     figure(title, &framed(&picture, &x, &y, Height::Low), &format!("{about}{chains}"))
 }

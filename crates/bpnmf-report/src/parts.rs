@@ -1,5 +1,7 @@
 //! Part by part: how large, how often on, how sure, and small pictures of each.
 
+use crate::channels::Channels;
+use crate::channels_panel::panel;
 use crate::chart;
 use crate::grid::Side;
 use crate::pictures::{first_bin, frequencies};
@@ -36,15 +38,15 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
     }
     let evidence = match report.model.evidence {
         Some(_) => {
-            " Evidence is what the explanation of the data loses, in nats, when a part is taken out and the others \
-             may fill in: more than a handful speaks for the part."
+            " Evidence is what the explanation of the data loses, in nats, when a {part} is taken out and the others \
+             may fill in: more than a handful speaks for the {part}."
         }
         None => "",
     };
     let recurrence = if report.recurrence.is_empty() {
         ""
     } else {
-        " A part that half of the chains or fewer have found is one to doubt; the percentages beside it are how large the \
+        " A {part} that half of the chains or fewer have found is one to doubt; the percentages beside it are how large the \
          chains that have it find it."
     };
     let bars = match report.intervals {
@@ -53,31 +55,39 @@ pub(crate) fn section(report: &Report<'_>, plays: bool) -> String {
         }
         _ => "",
     };
+    let channels = report.feature_names.and_then(Channels::of);
     let pictures = match frequencies(report) {
+        None if channels.is_some() => {
+            "The bars are its shares of every type of mutation, in the usual order; the curve is"
+        }
         Some(_) => "The first picture is its spectrum, the second one",
         None => "The bars are its strongest features and their shares of it; the curve is",
     };
     let mut html = format!(
-        "<section>\n<h2>Part by part</h2>\n<p>The percentage is how much of the whole a part makes up. {pictures} how \
+        "<section>\n<h2>{{Part}} by {{part}}</h2>\n<p>The percentage is how much of the whole a {{part}} makes up. {pictures} how \
          strongly it is on; the grey band below it says how sure it is that it is on.{bars}{evidence}{recurrence}</p>\n\
-         <div class=\"cards\">\n"
+         <div class=\"cards{}\">\n",
+        if channels.is_some() { " wide" } else { "" }
     );
+    html = report.say(&html);
     for k in 0..number.min(MOST_PARTS) {
-        html += &card(report, k, plays);
+        html += &card(report, channels.as_ref(), k, plays);
     }
     html += "</div>\n";
     if number > MOST_PARTS {
-        let more = plural(number - MOST_PARTS, "smaller part is", "smaller parts are");
+        let (one, many) = report.words();
+        let more = plural(number - MOST_PARTS, &format!("smaller {one} is"), &format!("smaller {many} are"));
         let _ = writeln!(html, "<p>{more} not shown here; all of them are in the files of the result.</p>");
     }
     html + "</section>\n"
 }
 
-fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
+fn card(report: &Report<'_>, channels: Option<&Channels>, k: usize, plays: bool) -> String {
     let model = &report.model;
     let largest = model.share.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    let heading = if report.sound.is_some() { format!("Part {k}") } else { report.name(k) };
     let mut html = format!(
-        "<article><h3>Part {k} <small>{}</small></h3><div class=\"meter\"><b style=\"width:{:.1}%\"></b></div>\
+        "<article><h3>{heading} <small>{}</small></h3><div class=\"meter\"><b style=\"width:{:.1}%\"></b></div>\
          <dl><div><dt>on in</dt><dd>{} of {}</dd></div><div><dt>pi</dt><dd>{:.3}</dd></div>",
         percent(model.share[k]),
         (100.0 * model.share[k] / largest).clamp(0.0, 100.0),
@@ -92,7 +102,10 @@ fn card(report: &Report<'_>, k: usize, plays: bool) -> String {
     html += &found_by(report, k);
     html += &match frequencies(report) {
         Some(sound) => spectrum(report, sound, k),
-        None => features(report, k),
+        None => match channels {
+            Some(channels) => panel(report, channels, k) + &matches(report, k),
+            None => features(report, k) + &matches(report, k),
+        },
     };
     html += &times(report, k);
     html += &strongest(report, k);
@@ -247,6 +260,14 @@ fn times(report: &Report<'_>, k: usize) -> String {
         chart::area(&heights, "area", "how strongly it is on"),
         chart::area(&sure, "surely", "how sure it is that it is on")
     )
+}
+
+/// What a catalogue says about the component, if there is one.
+fn matches(report: &Report<'_>, k: usize) -> String {
+    report
+        .matches
+        .get(k)
+        .map_or_else(String::new, |sentence| format!("<p class=\"where\">{}</p>", escaped(sentence)))
 }
 
 /// The observations in which the part is strongest, if they have names.

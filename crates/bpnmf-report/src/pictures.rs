@@ -11,6 +11,9 @@ use crate::text::{compact, grouped};
 const MOST_COLUMNS: usize = 1000;
 const MOST_ROWS: usize = 320;
 
+/// Components that are named on an axis.
+const MOST_NAMES: usize = 8;
+
 /// The most pixels for parts.
 const MOST_PARTS: usize = 600;
 
@@ -125,7 +128,7 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     let show = |grid: Grid, name: &str| framed(&image(grid, &scale, upwards, name), &x, &y, Height::Tall);
     let mut figures = figure(what, &show(data, what), &size);
     if model.components() > 0 {
-        let name = "What the parts add up to";
+        let name = &report.say("What the {parts} add up to");
         let rebuilt = Grid::of_model(model, &rows, &columns);
         let about = "Same colours. What is missing here, the model takes for chance.";
         figures += &figure(name, &show(rebuilt, name), about);
@@ -152,47 +155,66 @@ fn parts(report: &Report<'_>, rows: &Side, columns: &Side) -> String {
     let (of_parts, of_times) = (Scale::of(&dictionary.values), Scale::of(&activations.values));
     let (sound_like, when) = match report.sound {
         Some(_) => ("What each part sounds like", "When each part is on"),
-        None => ("What each part looks like", "Where each part is on"),
+        None => ("What each component looks like", "Where each component is on"),
     };
     let left = framed(
         &image(dictionary, &of_parts, upwards, sound_like),
-        &Axis::cells("part", number, 8),
+        &component_axis(report),
         &feature_axis(report),
         Height::Tall,
     );
     let right = framed(
         &image(activations, &of_times, false, when),
         &observation_axis(report),
-        &Axis::cells("part", number, 8).reversed(),
+        &component_axis(report).reversed(),
         Height::Tall,
     );
     format!(
-        "<section>\n<h2>The parts</h2>\n<div class=\"paper\">\n{}{}</div>\n<div class=\"pair\">\n{}{}</div>\n\
+        "<section>\n<h2>{}</h2>\n<div class=\"paper\">\n{}{}</div>\n<div class=\"pair\">\n{}{}</div>\n\
          </section>\n",
-        figure(sound_like, &left, "The dictionary W: one column a part, each over its own largest value."),
+        report.say("The {parts}"),
+        figure(
+            sound_like,
+            &left,
+            &report.say("The dictionary W: one column a {part}, each over its own largest value.")
+        ),
         figure(
             when,
             &(right + &legend(&of_times, "strength")),
-            "The masked activations H S: one row a part. Dark means off."
+            &report.say("The masked activations H S: one row a {part}. Dark means off.")
         ),
         figure(
-            "How large each part is",
-            &bars(model.share, "%", 100.0, "share of every part"),
-            "Its share of the whole. Parts are numbered from 0, the largest first."
+            &report.say("How large each {part} is"),
+            &bars(report, model.share, "%", 100.0, &report.say("share of every {part}")),
+            &match report.sound {
+                Some(_) => "Its share of the whole. Parts are numbered from 0, the largest first.".to_owned(),
+                None => "Its share of the whole, the largest first.".to_owned(),
+            }
         ),
         figure(
-            "How often each part is on",
-            &bars(model.pi, "pi", 1.0, "pi of every part"),
-            "The estimate of pi: the probability that a part is on at any one place."
+            &report.say("How often each {part} is on"),
+            &bars(report, model.pi, "pi", 1.0, &report.say("pi of every {part}")),
+            &report.say("The estimate of pi: the probability that a {part} is on at any one place.")
         ),
     )
 }
 
-/// A bar a part, named in units of `one`.
-fn bars(values: &[f64], unit: &str, one: f64, label: &str) -> String {
+/// The axis of the components.
+fn component_axis(report: &Report<'_>) -> Axis {
+    let number = report.model.components();
+    if report.sound.is_some() {
+        return Axis::cells("part", number, 8);
+    }
+    let every = number.div_ceil(MOST_NAMES).max(1);
+    let named = (0..number).step_by(every);
+    Axis::given("component", named.map(|k| ((k as f64 + 0.5) / number as f64, report.name(k))).collect())
+}
+
+/// A bar a component, named in units of `one`.
+fn bars(report: &Report<'_>, values: &[f64], unit: &str, one: f64, label: &str) -> String {
     let most = values.iter().copied().fold(0.0, f64::max);
     let top = (1.08 * most).clamp(1e-3, 1.0);
     let heights: Vec<f64> = values.iter().map(|value| value / top).collect();
-    let (x, y) = (Axis::cells("part", values.len(), 8), Axis::numbers(unit, 0.0, one * top, 4));
+    let (x, y) = (component_axis(report), Axis::numbers(unit, 0.0, one * top, 4));
     framed(&chart::bars(&heights, |_| true, label), &x, &y, Height::Low)
 }

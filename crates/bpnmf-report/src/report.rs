@@ -1,5 +1,6 @@
 //! What a page is about: plain values, filled in by whoever has them.
 
+use crate::text::component_name;
 use bpnmf::{Chains, Counts, Fit, Intervals, Noise, Posterior, Recurrence};
 
 /// Everything that a page shows. [`Report::new`] fills in what the chains say, the rest is left empty.
@@ -31,12 +32,16 @@ pub struct Report<'a> {
     pub intervals: Option<&'a Intervals>,
     /// How counts scatter about their rates.
     pub noise: Noise,
+    /// The variance of the counts over their rates, where it is the same for all rates and not one.
+    pub variance_factor: Option<f64>,
     /// The names of the F features.
     pub feature_names: Option<&'a [String]>,
     /// The names of the T observations.
     pub observation_names: Option<&'a [String]>,
     /// The recording behind the matrix, if it is one.
     pub sound: Option<SoundPage<'a>>,
+    /// A sentence for each component: what it is in a catalogue; empty without one.
+    pub matches: Vec<String>,
     /// Sentences: what keeps the result from being trusted.
     pub warnings: Vec<String>,
     /// Sentences: what is good to know.
@@ -65,12 +70,40 @@ impl<'a> Report<'a> {
             recurrence: chains.recurrence.as_deref().unwrap_or(&[]),
             intervals: chains.intervals.as_ref(),
             noise: fit.noise(),
+            variance_factor: fit.discovery.as_ref().and_then(|discovery| discovery.factor),
             feature_names: None,
             observation_names: None,
             sound: None,
+            matches: Vec::new(),
             warnings: Vec::new(),
             notes: Vec::new(),
             facts: Vec::new(),
+        }
+    }
+}
+
+impl Report<'_> {
+    /// What a component is called, one and many: for people who listen it is a part.
+    pub(crate) fn words(&self) -> (&'static str, &'static str) {
+        if self.sound.is_some() { ("part", "parts") } else { ("component", "components") }
+    }
+
+    /// A sentence in which {part} and {parts} are that word.
+    pub(crate) fn say(&self, sentence: &str) -> String {
+        let (one, many) = self.words();
+        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
+        sentence
+            .replace("{parts}", many)
+            .replace("{part}", one)
+            .replace("{Parts}", &capital(many))
+            .replace("{Part}", &capital(one))
+    }
+
+    /// The name of a component; those of a recording are numbered from 0 as their files are.
+    pub(crate) fn name(&self, k: usize) -> String {
+        match self.sound {
+            Some(_) => k.to_string(),
+            None => component_name(k, self.model.components()),
         }
     }
 }
@@ -209,6 +242,27 @@ pub struct SoundPage<'a> {
     pub pieces: Option<Pieces<'a>>,
     /// With a stem more for what no part explains.
     pub residual: Option<Residual>,
+    /// The notes that are heard.
+    pub notes: Vec<PlayedNote>,
+}
+
+/// A note that is heard.
+#[derive(Debug, Clone)]
+pub struct PlayedNote {
+    /// When it begins and ends, in seconds.
+    pub onset: f64,
+    /// See there.
+    pub offset: f64,
+    /// Its key, 69 is A4.
+    pub midi: f64,
+    /// Its name.
+    pub name: String,
+    /// The part that it is of.
+    pub part: usize,
+    /// How sure its pitch is, from 0 to 1.
+    pub sure: f64,
+    /// Its stem, and how sure that is.
+    pub stem: Option<(usize, f64)>,
 }
 
 /// The stem of what no part explains: where the magnitude x is above sum_j W_j H_j it takes the place of that sum in the

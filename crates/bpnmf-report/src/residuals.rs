@@ -20,13 +20,17 @@ const BAND: f64 = 2.0;
 /// An entry: the count that was expected, and the residual over its standard deviation.
 type Point = (f64, f64);
 
+/// How counts scatter: their noise, and by how much its variance is multiplied.
+type Scatter = (Noise, f64);
+
 /// The standard deviation of a count.
-fn deviation(noise: Noise, expected: f64) -> f64 {
-    noise.alpha().map_or(expected, |alpha| expected + expected * expected / alpha).sqrt()
+fn deviation((noise, factor): Scatter, expected: f64) -> f64 {
+    let variance = noise.alpha().map_or(expected, |alpha| expected + expected * expected / alpha);
+    (factor * variance).sqrt()
 }
 
 /// Observed entries, evenly chosen if there are many.
-fn points(counts: &Counts, model: &Model<'_>, noise: Noise) -> Vec<Point> {
+fn points(counts: &Counts, model: &Model<'_>, scatter: Scatter) -> Vec<Point> {
     let entries = counts.features() * counts.observations();
     // Twice as many, since some are expected to have next to nothing.
     let every = entries.div_ceil(2 * MOST_POINTS).max(1);
@@ -44,7 +48,7 @@ fn points(counts: &Counts, model: &Model<'_>, noise: Noise) -> Vec<Point> {
             let expected: f64 = (0..model.components()).map(part).sum();
             let observed = missing.peek().is_none_or(|at| **at as usize != f);
             if observed && expected >= LEAST_EXPECTED {
-                points.push((expected, (x - expected) / deviation(noise, expected)));
+                points.push((expected, (x - expected) / deviation(scatter, expected)));
             }
         }
     }
@@ -57,7 +61,8 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     let (Data::Counts(counts), None) = (report.data, &report.sound) else {
         return String::new();
     };
-    let points = points(counts, &report.model, report.noise);
+    let scatter = (report.noise, report.variance_factor.unwrap_or(1.0));
+    let points = points(counts, &report.model, scatter);
     let most = points.iter().map(|point| point.0).fold(0.0, f64::max);
     if points.len() < 10 || most < 2.0 * LEAST_EXPECTED {
         return String::new();
@@ -78,8 +83,8 @@ pub(crate) fn section(report: &Report<'_>) -> String {
          About 95 of 100 should be between the two lines; here it is {:.0} of 100.",
         100.0 * inside as f64 / points.len() as f64
     );
-    if report.noise.alpha().is_some() {
-        let counting = |expected: f64| BAND * expected.sqrt() / deviation(report.noise, expected);
+    if scatter != (Noise::Poisson, 1.0) {
+        let counting = |expected: f64| BAND * expected.sqrt() / deviation(scatter, expected);
         curves.push((line(&counting), "counting"));
         curves.push((line(&|expected| -counting(expected)), "counting"));
         about += " The dashed ones are where counting noise alone would end.";
@@ -115,9 +120,11 @@ mod tests {
             usage: &each,
             evidence: None,
         };
-        let found = points(&counts, &model, Noise::Poisson);
+        let found = points(&counts, &model, (Noise::Poisson, 1.0));
         assert_eq!(found, [(4.0, 0.0), (1.0, 0.0), (16.0, -7.0 / 4.0)]);
-        let found = points(&counts, &model, Noise::Scattered { alpha: 16.0 });
+        let found = points(&counts, &model, (Noise::Scattered { alpha: 16.0 }, 1.0));
         assert_eq!(found[2], (16.0, -7.0 / 32.0f64.sqrt()));
+        let found = points(&counts, &model, (Noise::Poisson, 4.0));
+        assert_eq!(found[2], (16.0, -7.0 / 8.0));
     }
 }

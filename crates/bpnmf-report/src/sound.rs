@@ -1,6 +1,6 @@
 //! What can be heard: the mixture as it is, and the model from which the page makes the sounds of parts and stems.
 
-use crate::report::{Model, Report, SoundPage, Stem};
+use crate::report::{Model, SoundPage, Stem};
 use crate::text::{base64, escaped, percent, significant};
 use std::fmt::Write as _;
 
@@ -18,9 +18,9 @@ pub(crate) struct Listening {
     pub(crate) plays: bool,
 }
 
-/// All of that for a report.
-pub(crate) fn listening(report: &Report<'_>) -> Listening {
-    let Some(sound) = &report.sound else {
+/// All of that for a recording.
+pub(crate) fn listening(sound: Option<&SoundPage<'_>>, model: &Model<'_>) -> Listening {
+    let Some(sound) = sound else {
         return Listening::default();
     };
     let begin = "<section>\n<h2>Listen</h2>\n";
@@ -32,7 +32,7 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
         );
         return Listening { section, ..Default::default() };
     }
-    let plays = can_play(sound, &report.model);
+    let plays = can_play(sound, model);
     let mut section = begin.to_owned();
     if plays {
         section += "<p>A part's sound is what is left of the recording when everything is turned down that the model \
@@ -47,7 +47,7 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
         base64(&wav(sound.mixture, sound.rate))
     );
     if plays {
-        let shares = shares(sound, &report.model);
+        let shares = shares(sound, model);
         for (i, stem) in sound.stems.iter().enumerate() {
             let name = escaped(&stem.name);
             let _ = writeln!(
@@ -66,7 +66,7 @@ pub(crate) fn listening(report: &Report<'_>) -> Listening {
         }
     }
     section += "</ul>\n</section>\n";
-    let model = if plays { model_for_script(sound, &report.model) } else { String::new() };
+    let model = if plays { model_for_script(sound, model) } else { String::new() };
     Listening { section, model, plays }
 }
 

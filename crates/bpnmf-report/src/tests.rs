@@ -1,7 +1,7 @@
 //! The whole page, from small data to strange data.
 
 use crate::grid::{Grid, Side};
-use crate::report::{Data, Model, Report, SoundPage, Stem, Step, Trace};
+use crate::report::{Data, Model, PlayedNote, Report, SoundPage, Stem, Step, Trace};
 use crate::text::escaped;
 use bpnmf::Counts;
 
@@ -66,9 +66,11 @@ impl Made {
             recurrence: &[],
             intervals: None,
             noise: bpnmf::Noise::Poisson,
+            variance_factor: None,
             feature_names: None,
             observation_names: None,
             sound: None,
+            matches: Vec::new(),
             warnings: Vec::new(),
             notes: Vec::new(),
             facts: Vec::new(),
@@ -99,7 +101,7 @@ fn html(report: &Report<'_>) -> String {
 fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let made = Made::new(20, 30, 4);
     let page = html(&made.report());
-    assert!(page.contains("This matrix is made of <b>4 parts</b>."));
+    assert!(page.contains("This matrix is made of <b>4 components</b>."));
     assert!(page.contains("90 % interval: 4 to 5, from 1 chain."));
     assert_eq!(page.matches("<article>").count(), 4);
     assert_eq!(page.matches("<img").count(), 4);
@@ -108,7 +110,7 @@ fn a_page_says_how_many_parts_there_are_and_how_sure_that_is() {
     let mut report = made.report();
     report.forced = true;
     let page = html(&report);
-    assert!(page.contains("a sum of <b>4 parts</b>, as asked for") && !page.contains("Nobody told"));
+    assert!(page.contains("a sum of <b>4 components</b>, as asked for") && !page.contains("Nobody told"));
     assert!(!page.contains("Probability of each number"));
 }
 
@@ -171,6 +173,15 @@ fn no_name_can_be_markup() {
         stems: vec![Stem { name: evil.to_owned(), weights: vec![1.0, 0.0] }],
         pieces: None,
         residual: None,
+        notes: vec![PlayedNote {
+            onset: 0.0,
+            offset: 0.001,
+            midi: 69.0,
+            name: evil.to_owned(),
+            part: 0,
+            sure: 1.0,
+            stem: Some((0, 0.5)),
+        }],
     });
     for report in [&mut report, &mut heard] {
         (report.title, report.source) = (evil.to_owned(), evil.to_owned());
@@ -198,7 +209,7 @@ fn a_page_without_parts_still_shows_the_data() {
 fn a_single_column_and_a_single_feature_make_a_page() {
     for (features, observations) in [(1, 1), (40, 1), (1, 40)] {
         let page = html(&Made::new(features, observations, 1).report());
-        assert!(page.contains("<b>1 part</b>"));
+        assert!(page.contains("<b>1 component</b>"));
     }
 }
 
@@ -206,7 +217,7 @@ fn a_single_column_and_a_single_feature_make_a_page() {
 fn a_page_of_five_hundred_parts_shows_the_largest_and_counts_the_rest() {
     let page = html(&Made::new(600, 200, 500).report());
     assert_eq!(page.matches("<article>").count(), 60);
-    assert!(page.contains("440 smaller parts are not shown here"));
+    assert!(page.contains("440 smaller components are not shown here"));
     assert!(page.len() < 600_000, "{}", page.len());
 }
 
@@ -222,6 +233,7 @@ fn a_page_of_a_large_matrix_stays_small() {
         stems: Vec::new(),
         pieces: None,
         residual: None,
+        notes: vec![],
     });
     let page = html(&report);
     assert!(!page.contains("data-part"), "the sound does not belong to the model");
@@ -259,14 +271,39 @@ fn a_recording_brings_its_sound_and_its_model_if_they_fit_together() {
     let mixture = [0.25; 35];
     let stem = |name: &str, weights: &[f32]| Stem { name: name.to_owned(), weights: weights.to_vec() };
     let stems = vec![stem("oboe", &[1.0, 0.0, 0.5]), stem("horn", &[0.0, 1.0, 0.5])];
-    let sound =
-        SoundPage { rate: 8000, window: 32, hop: 4, mixture: &mixture, stems, pieces: None, residual: None };
+    let sound = SoundPage {
+        rate: 8000,
+        window: 32,
+        hop: 4,
+        mixture: &mixture,
+        stems,
+        pieces: None,
+        residual: None,
+        notes: vec![],
+    };
     report.sound = Some(sound.clone());
     let page = html(&report);
     assert!(page.contains("This recording is made of"));
     assert!(page.contains("\"stems\":[[1,0,0.5],[0,1,0.5]]"));
     assert_eq!(page.matches("<audio").count(), 1 + 2 + 3);
     assert!(page.contains("<b>oboe</b><small>50.0 %</small>"));
+
+    assert!(!page.contains("<h2>Notes</h2>"));
+
+    let note = |onset: f64, midi: f64, stem| PlayedNote {
+        onset,
+        offset: onset + 0.001,
+        midi,
+        name: "A4".to_owned(),
+        part: 1,
+        sure: 0.5,
+        stem,
+    };
+    let notes = vec![note(0.0, 69.0, Some((1, 0.25))), note(0.002, 60.0, None)];
+    report.sound = Some(SoundPage { notes, ..sound.clone() });
+    let page = html(&report);
+    assert!(page.contains("<title>A4, 0.00 to 0.00 s, part 1, stem horn (25.0 %)</title>"));
+    assert!(page.contains("<title>A4, 0.00 to 0.00 s, part 1</title>"));
 
     report.sound = Some(SoundPage { hop: 5, ..sound });
     let page = html(&report);

@@ -28,6 +28,13 @@ pub fn plural(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", grouped(number), if number == 1 { one } else { many })
 }
 
+/// The name of component `index`, counted from 0, of `count`: C1, or C01 if there are more than nine, so that names have the
+/// order of the components. The same name stands in the tables, on the page, in the program's lines and in Python.
+pub fn component_name(index: usize, count: usize) -> String {
+    let digits = count.to_string().len();
+    format!("C{:0digits$}", index + 1)
+}
+
 /// A power of the likelihood as people say it: "full", "1/3".
 pub fn resolution(coarsening: f64) -> String {
     let parts = 1.0 / coarsening;
@@ -129,6 +136,12 @@ mod tests {
         let numbers = [0.0, 0.25, 5.0, 20.0, 100.0, 1000.0, 1500.0, 22050.0, 2e6, -3e9, 1e15, 1e-7];
         let texts = ["0", "0.25", "5", "20", "100", "1 k", "1.5 k", "22.1 k", "2 M", "-3 G", "1e15", "1e-7"];
         assert_eq!(numbers.map(compact), texts);
+    }
+
+    #[test]
+    fn names_of_components_have_their_order() {
+        assert_eq!([component_name(0, 9), component_name(8, 9)], ["C1", "C9"]);
+        assert_eq!([component_name(0, 10), component_name(99, 100)], ["C01", "C100"]);
     }
 
     #[test]

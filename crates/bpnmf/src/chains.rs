@@ -116,7 +116,8 @@ pub struct Chains {
     /// How far W and H S of the model are known: from the draws of all chains that have a component. `None` for engines whose
     /// states are not draws from the posterior, and for runs that ended before they had two.
     pub intervals: Option<Intervals>,
-    /// Why there are no more chains, if they were made until they are sure: see [`run_until_sure`].
+    /// Why there are no more chains, if they were made until they are sure, see [`run_until_sure`], or if there was no time for
+    /// all of them.
     pub until_sure: Option<StopReason>,
 }
 
@@ -189,7 +190,10 @@ impl Chains {
         start: impl Fn(usize, u64, &Workers) -> Result<Fit, Error> + Sync,
     ) -> Result<Self, Error> {
         if !until_sure {
-            return Self::new(run_chains(n, seed, workers, start)?);
+            let fits = run_chains(n, seed, workers, start)?;
+            // Chains that were never begun cannot say why.
+            let cut = workers.ends().filter(|_| fits.len() < n);
+            return Ok(Self { until_sure: cut, ..Self::new(fits)? });
         }
         let (fits, reason) = run_until_sure(n, seed, workers, start)?;
         Ok(Self { until_sure: Some(reason), ..Self::new(fits)? })
@@ -292,8 +296,8 @@ pub fn run_until_sure(
         if is_sure(&fits) {
             return Ok((fits, StopReason::Sure));
         }
-        if workers.late() {
-            return Ok((fits, StopReason::TimeBudget));
+        if let Some(reason) = workers.ends() {
+            return Ok((fits, reason));
         }
         let here = fits.len();
         let next = (2 * here).min(MOST_CHAINS_UNTIL_SURE.max(n));

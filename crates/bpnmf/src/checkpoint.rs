@@ -10,7 +10,7 @@ use crate::infer::dictionary::Dictionary;
 use crate::infer::mask::Odds;
 use crate::infer::scatter::Scatter;
 use crate::infer::state::{Averages, Moments, Spread, Variational};
-use crate::infer::{Engine, State, Tiers};
+use crate::infer::{Engine, Jumped, State, Tiers};
 use crate::noise::Noise;
 use crate::run::{RunOptions, StopReason, TraceRow};
 use crate::search::{Discovery, Dispersion, Journal, Resolution, Stage};
@@ -187,9 +187,11 @@ impl Checkpoint {
 // Everything is taken apart by all its fields: one that is added later cannot be forgotten here.
 
 fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()> {
-    let Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds } = discovery;
+    let Discovery { coarsening, factor, dispersion, noise, prior, path, forced, rank, range, seconds } =
+        discovery;
     let Dispersion { small, all } = dispersion;
     out.f64(*coarsening)?;
+    out.option(*factor)?;
     out.option(*small)?;
     out.option(*all)?;
     out.option(noise.alpha())?;
@@ -210,7 +212,7 @@ fn write_discovery(out: &mut Writer<'_>, discovery: &Discovery) -> io::Result<()
 }
 
 fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
-    let coarsening = from.f64()?;
+    let (coarsening, factor) = (from.f64()?, from.option()?);
     let dispersion = Dispersion { small: from.option()?, all: from.option()? };
     let noise = from.option()?.map_or(Noise::Poisson, |alpha| Noise::Scattered { alpha });
     let noise = noise.check().map_err(|_| bytes::bad("an alpha out of its range"))?;
@@ -227,8 +229,11 @@ fn read_discovery(from: &mut Reader<'_>) -> Result<Discovery, Error> {
     if !(coarsening > 0.0 && coarsening <= 1.0) {
         return Err(bytes::bad("a coarsening out of its range"));
     }
+    if factor.is_some_and(|factor| !(factor >= 1.0 && factor.is_finite())) {
+        return Err(bytes::bad("a factor of the variance out of its range"));
+    }
     let forced = forced.then_some(wanted);
-    Ok(Discovery { coarsening, dispersion, noise, prior, path, forced, rank, range, seconds })
+    Ok(Discovery { coarsening, factor, dispersion, noise, prior, path, forced, rank, range, seconds })
 }
 
 fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
@@ -243,8 +248,10 @@ fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
         reconstruction,
         held_out,
         tiers,
+        jumped,
         seconds,
     } = row;
+    let Jumped { births, births_accepted, deaths, deaths_accepted } = jumped;
     let Tiers { h_free, linear, jensen, moments, logarithms, exact, forced, flips } = tiers;
     [iteration, active, on_anywhere].into_iter().try_for_each(|number| out.length(*number))?;
     out.u64(*sites_on)?;
@@ -253,6 +260,8 @@ fn write_row(out: &mut Writer<'_>, row: &TraceRow) -> io::Result<()> {
     out.option(*held_out)?;
     let decided = [h_free, linear, jensen, moments, logarithms, exact, forced, flips];
     decided.into_iter().try_for_each(|number| out.u64(*number))?;
+    let tries = [births, births_accepted, deaths, deaths_accepted];
+    tries.into_iter().try_for_each(|number| out.u64(u64::from(*number)))?;
     out.f64(*seconds)
 }
 
@@ -284,8 +293,18 @@ fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
             forced: from.u64()?,
             flips: from.u64()?,
         },
+        jumped: Jumped {
+            births: read_tries(from)?,
+            births_accepted: read_tries(from)?,
+            deaths: read_tries(from)?,
+            deaths_accepted: read_tries(from)?,
+        },
         seconds: from.f64()?,
     })
+}
+
+fn read_tries(from: &mut Reader<'_>) -> Result<u32, Error> {
+    u32::try_from(from.u64()?).map_err(|_| bytes::bad("too many tries"))
 }
 
 fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {

@@ -97,6 +97,21 @@ pub enum Error {
         /// What contradicts what.
         reason: String,
     },
+    /// A prior of the number of components that is none.
+    #[error(
+        "the prior of the number of components is {text}: it must be beta-process, uniform, poisson:MEAN with a mean above 0, or \
+         geometric:P with P between 0 and 1"
+    )]
+    BadComponentsPrior {
+        /// What was given.
+        text: String,
+    },
+    /// A prior of the number of components where there can be none.
+    #[error("a prior of the number of components cannot be had here: {reason}")]
+    NoComponentsPrior {
+        /// Why not.
+        reason: &'static str,
+    },
     /// A prior parameter is out of its range.
     #[error("prior parameter {name} is {value}: it must be {range}")]
     BadPrior {

@@ -46,14 +46,16 @@ pub use checkpoint::{Checkpoint, Standing};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
-pub use infer::{Basis, Batch, Engine, Gibbs, Info, Init, ProjectOptions, Projection, Ssmf, State, Tiers};
+pub use infer::{
+    Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions, Projection, Ssmf, State, Tiers,
+};
 pub use intervals::Intervals;
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
 pub use noise::Noise;
 pub use plan::{EngineKind, Plan, Preset, Settings, time_of};
 pub use posterior::Posterior;
-pub use prior::{CheckedPrior, Prior};
+pub use prior::{CheckedPrior, ComponentsPrior, Prior};
 pub use random::{Key, Stream};
 pub use recurrence::Recurrence;
 pub use run::{Fit, Observer, RunOptions, StopReason, TraceRow, run, run_from};

@@ -92,7 +92,7 @@ fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
         ("gibbs, scattered", Box::new(Gibbs { burn_in: 3, noise, ..Default::default() })),
         (
             "gibbs-expected, scattered",
-            Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled, noise }),
+            Box::new(Gibbs { expected: true, burn_in: 3, init: Init::Scaled, noise, jumps: None }),
         ),
         ("ssmf", Box::new(Ssmf::default())),
         ("ssmf, scattered", Box::new(Ssmf { noise, ..Default::default() })),

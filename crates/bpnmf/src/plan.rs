@@ -4,9 +4,9 @@
 use crate::counts::Counts;
 use crate::diagnose::StopRule;
 use crate::error::Error;
-use crate::infer::{Engine, Gibbs, Init, Ssmf};
+use crate::infer::{Engine, Gibbs, Init, Jumps, Ssmf};
 use crate::noise::Noise;
-use crate::prior::{CheckedPrior, Prior};
+use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
 use crate::run::RunOptions;
 use crate::search::Search;
 use std::time::Duration;
@@ -22,6 +22,9 @@ const ITERATIONS_AFTER_SEARCH: (f64, f64) = (40.0, 120.0);
 
 /// Counts that these iterations may give out: weak data need many to make up their mind, and there they are cheap.
 const COUNTS_GIVEN_OUT: f64 = 1e7;
+
+/// So many times as many where the number of components is sampled: a jump is tried every few dozen iterations.
+const ITERATIONS_TO_JUMP: usize = 20;
 
 /// Of the iterations after a search, one in so many is burn-in.
 const BURN_IN_AFTER_SEARCH: usize = 5;
@@ -91,7 +94,8 @@ pub struct Plan {
     pub coarsening: Option<f64>,
     /// How counts scatter about their rates. `None`: learned by the search; Poisson without one.
     pub noise: Option<Noise>,
-    /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts; else 200 for SSMF, 400 for the
+    /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts, and 20 times as many if
+    /// `components_prior` is given; else 200 for SSMF, 400 for the
     /// Gibbs engines.
     pub iterations: Option<usize>,
     /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
@@ -104,10 +108,13 @@ pub struct Plan {
     pub until_sure: bool,
     /// The seed of every random number.
     pub seed: u64,
-    /// When to stop before the last iteration; `None` for never.
+    /// When to stop before the last iteration; `None` for never, as with `components_prior`.
     pub stop: Option<StopRule>,
-    /// The prior; K is not read from it but from `components`.
+    /// The prior; K is not read from it but from `components`, and the prior of the number from `components_prior`.
     pub prior: Prior,
+    /// The prior of the number of components, which the chains then sample by [`Jumps`]. `None`: the beta process prior, without
+    /// jumps. Only for Gibbs.
+    pub components_prior: Option<ComponentsPrior>,
     /// Where a run without a search starts.
     pub init: Init,
     /// SSMF, but for where it starts and the noise.
@@ -130,6 +137,7 @@ impl Default for Plan {
             seed: 0,
             stop: Some(StopRule::default()),
             prior: Prior::default(),
+            components_prior: None,
             init: Init::Random,
             ssmf: Ssmf::default(),
         }
@@ -243,7 +251,18 @@ impl Plan {
         }
         let iterations = self.iterations(kind, counts)?;
         let components = self.components.unwrap_or(COMPONENTS.max(self.forced.unwrap_or(0)));
-        let prior = Prior { components, ..self.prior }.check()?;
+        let number = self.components_prior.unwrap_or_default();
+        let prior = Prior { components, number, ..self.prior }.check()?;
+        if self.components_prior.is_some() {
+            let reason = match (kind, self.forced) {
+                (EngineKind::Gibbs, None) => None,
+                (EngineKind::Gibbs, Some(_)) => Some("a number that is forced has none"),
+                _ => Some("only the engine gibbs samples the number of components"),
+            };
+            if let Some(reason) = reason {
+                return Err(Error::NoComponentsPrior { reason });
+            }
+        }
         if let Some(StopRule { tolerance: value, .. }) = self.stop
             && !(0.0..1.0).contains(&value)
         {
@@ -253,7 +272,8 @@ impl Plan {
         let options = RunOptions {
             iterations,
             seed: self.seed,
-            stop: self.stop,
+            // A chain that stays at a number for a while may leave it.
+            stop: self.stop.filter(|_| self.components_prior.is_none()),
             held_out: None,
             search: self.search()?,
         };
@@ -265,7 +285,9 @@ impl Plan {
         let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
             (Preset::Auto, _) => {
                 let (least, most) = ITERATIONS_AFTER_SEARCH;
-                (COUNTS_GIVEN_OUT / counts.map_or(f64::INFINITY, Counts::total)).clamp(least, most) as usize
+                let iterations =
+                    (COUNTS_GIVEN_OUT / counts.map_or(f64::INFINITY, Counts::total)).clamp(least, most);
+                iterations as usize * if self.components_prior.is_some() { ITERATIONS_TO_JUMP } else { 1 }
             }
             (Preset::Paper, EngineKind::Ssmf) => 200,
             (Preset::Paper, EngineKind::Gibbs | EngineKind::GibbsExpected) => 400,
@@ -307,6 +329,12 @@ impl Plan {
             return Err(Error::BadBurnIn { burn_in, iterations });
         }
         let expected = kind == EngineKind::GibbsExpected;
-        Ok(Box::new(Gibbs { expected, burn_in: burn_in as u32, init: self.init, noise }))
+        Ok(Box::new(Gibbs {
+            expected,
+            burn_in: burn_in as u32,
+            init: self.init,
+            noise,
+            jumps: self.components_prior.map(|_| Jumps::default()),
+        }))
     }
 }

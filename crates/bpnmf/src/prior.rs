@@ -3,6 +3,70 @@
 use crate::error::Error;
 use crate::special::{ln, ln_gamma};
 
+/// The prior of the number of components.
+///
+/// Under the beta process prior no number is asked for: pi_k ~ Beta(a0 / K, b0 (K - 1) / K) for all K slots of the truncated
+/// model, and most are never on. With any other, a slot is in the model or not, the number of those that are has the
+/// distribution that is named, which ones is uniform, and pi_k ~ Beta(a0, b0) for those that are.
+///
+/// ```
+/// use bpnmf::ComponentsPrior;
+/// assert_eq!(ComponentsPrior::read("poisson:8")?, ComponentsPrior::Poisson(8.0));
+/// assert!(ComponentsPrior::read("poisson").is_err() && ComponentsPrior::read("geometric:1").is_err());
+/// # Ok::<(), bpnmf::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
+pub enum ComponentsPrior {
+    /// What the beta process says.
+    #[default]
+    BetaProcess,
+    /// Every number is as probable as every other.
+    Uniform,
+    /// Poisson with this mean.
+    Poisson(f64),
+    /// Each number less probable than the one before by the factor 1 - p.
+    Geometric(f64),
+}
+
+impl ComponentsPrior {
+    /// From `beta-process`, `uniform`, `poisson:MEAN` or `geometric:P`.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        let (name, number) = match text.trim().split_once(':') {
+            Some((name, number)) => (name, Some(number.trim().parse::<f64>().unwrap_or(f64::NAN))),
+            None => (text.trim(), None),
+        };
+        match (name, number) {
+            ("beta-process", None) => Ok(Self::BetaProcess),
+            ("uniform", None) => Ok(Self::Uniform),
+            ("poisson", Some(mean)) if mean > 0.0 && mean <= 1e6 => Ok(Self::Poisson(mean)),
+            ("geometric", Some(p)) if p > 0.0 && p < 1.0 => Ok(Self::Geometric(p)),
+            _ => Err(Error::BadComponentsPrior { text: text.to_owned() }),
+        }
+    }
+
+    /// Its name, as it is read.
+    pub fn name(self) -> String {
+        match self {
+            Self::BetaProcess => "beta-process".to_owned(),
+            Self::Uniform => "uniform".to_owned(),
+            Self::Poisson(mean) => format!("poisson:{mean}"),
+            Self::Geometric(p) => format!("geometric:{p}"),
+        }
+    }
+
+    /// log of the probability that this set of `number` slots of `slots` is in the model, but for a constant.
+    pub(crate) fn ln_of_set(self, number: usize, slots: usize) -> f64 {
+        let n = number as f64;
+        let of_number = match self {
+            Self::BetaProcess | Self::Uniform => 0.0,
+            Self::Poisson(mean) => n * ln(mean) - ln_gamma(n + 1.0),
+            Self::Geometric(p) => n * ln(1.0 - p),
+        };
+        of_number + ln_gamma(n + 1.0) + ln_gamma((slots - number) as f64 + 1.0) - ln_gamma(slots as f64 + 1.0)
+    }
+}
+
 /// The parameters of the model as a person gives them; [`Prior::check`] makes them usable.
 ///
 /// `W_fk ~ Gamma(a, b)`, `H_kt ~ Gamma(c, d)` (shape, rate), `pi_k ~ Beta(a0 / K, b0 (K - 1) / K)`. The default is the
@@ -30,11 +94,23 @@ pub struct Prior {
     pub b0: f64,
     /// K, the truncation level: the most components there can be.
     pub components: usize,
+    /// The prior of the number of components. Any but the beta process prior needs [`crate::Gibbs`] with
+    /// [`crate::Jumps`].
+    pub number: ComponentsPrior,
 }
 
 impl Default for Prior {
     fn default() -> Self {
-        Self { a: 0.5, b: 0.5, c: 5.0, d: 5.0, a0: 1.0, b0: 1.0, components: 500 }
+        Self {
+            a: 0.5,
+            b: 0.5,
+            c: 5.0,
+            d: 5.0,
+            a0: 1.0,
+            b0: 1.0,
+            components: 500,
+            number: ComponentsPrior::BetaProcess,
+        }
     }
 }
 
@@ -111,6 +187,17 @@ impl CheckedPrior {
     pub fn pi_off(&self) -> f64 {
         let k = self.numbers.components as f64;
         if self.numbers.components == 1 { self.numbers.b0 } else { self.numbers.b0 * (k - 1.0) / k }
+    }
+    /// The prior of the number of components.
+    pub fn number(&self) -> ComponentsPrior {
+        self.numbers.number
+    }
+    /// The shapes of pi of a slot that is in the model.
+    pub(crate) fn shapes_of_pi(&self) -> (f64, f64) {
+        match self.numbers.number {
+            ComponentsPrior::BetaProcess => (self.pi_on(), self.pi_off()),
+            _ => (self.numbers.a0, self.numbers.b0),
+        }
     }
     /// The numbers as they were given.
     pub fn get(&self) -> Prior {

@@ -4,7 +4,7 @@ use crate::checkpoint::{At, Checkpoint, Past, Standing};
 use crate::counts::{Counts, Occupied};
 use crate::diagnose::{HeldOut, PROBES, Probes, StopRule};
 use crate::error::Error;
-use crate::infer::{Batch, Engine, State, Tiers};
+use crate::infer::{Batch, Engine, Jumped, State, Tiers};
 use crate::noise::Noise;
 use crate::posterior::{Counting, Passing, Posterior};
 use crate::prior::CheckedPrior;
@@ -63,6 +63,8 @@ pub struct TraceRow {
     pub held_out: Option<f64>,
     /// How the sites of the mask were decided.
     pub tiers: Tiers,
+    /// Moves between numbers of components.
+    pub jumped: Jumped,
     /// Seconds since the start.
     pub seconds: f64,
 }
@@ -164,6 +166,11 @@ impl Fit {
     /// be counts and were read as they are.
     pub fn noise_sentence(&self) -> Option<String> {
         let Some(discovery) = &self.discovery else { return Some(self.noise().sentence()) };
+        if let Some(factor) = discovery.factor {
+            return Some(format!(
+                "Counts scatter with {factor:.1} times the variance of Poisson counts, whatever their rates."
+            ));
+        }
         match self.noise() {
             _ if discovery.coarsening < 1.0 => None,
             noise if !discovery.dispersion.is_smooth() => Some(noise.sentence()),
@@ -319,7 +326,7 @@ pub fn run_from(
                     let found = (counts.nonzeros() > 0)
                         .then(|| search.run_from(past, counts, prior, key, workers, &mut searching))
                         .transpose()?;
-                    interrupted = searching.stopped;
+                    interrupted = searching.stopped || workers.ends() == Some(StopReason::Interrupted);
                     found
                 }
                 None => None,
@@ -377,20 +384,18 @@ pub fn run_from(
             reconstruction: probes.read(&state),
             held_out: options.held_out.as_ref().map(|held_out| score(held_out, &state)),
             tiers: info.tiers,
+            jumped: info.jumped,
             seconds: before + start.elapsed().as_secs_f64(),
         };
         trace.push(row);
         objective.push(row.log_joint);
         components.push(row.active);
         let asked = !observer.step(&row);
-        let late = workers.late();
-        ended = if late {
-            Some(StopReason::TimeBudget)
-        } else if asked || interrupted {
-            Some(StopReason::Interrupted)
-        } else {
-            over(&objective, &components)
-        };
+        let cut = workers.ends();
+        let late = cut == Some(StopReason::TimeBudget);
+        ended = cut
+            .or((asked || interrupted).then_some(StopReason::Interrupted))
+            .or_else(|| over(&objective, &components));
         let standing = Standing {
             engine: engine.name(),
             seed: options.seed,

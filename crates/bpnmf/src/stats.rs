@@ -1,5 +1,7 @@
 //! What the columns tell the rest: additive sums, the unit of threads and minibatches.
 
+use crate::counts::Counts;
+use crate::infer::activations::Activations;
 use crate::infer::dictionary::Dictionary;
 
 /// Sums over columns of the allocated counts, the activations and the mask.
@@ -43,6 +45,23 @@ impl SuffStats {
     #[inline(always)]
     pub(crate) fn observed_activation(&self, k: usize, at: usize) -> f64 {
         self.activation[k] - self.unseen.get(at).map_or(0.0, |unseen| unseen.min(self.activation[k]))
+    }
+
+    /// Takes the sums of H anew.
+    pub(crate) fn sum_activations(&mut self, counts: &Counts, activations: &Activations) {
+        let features = counts.features();
+        self.activation.fill(0.0);
+        self.unseen.fill(0.0);
+        for t in 0..counts.observations() {
+            let unexposed = counts.unexposed(t);
+            for (k, h) in activations.column(t).iter() {
+                self.activation[k] += f64::from(h);
+                if !self.unseen.is_empty() {
+                    let row = &mut self.unseen[k * features..][..features];
+                    unexposed.iter().for_each(|(f, lost)| row[f] += f64::from(h) * lost);
+                }
+            }
+        }
     }
 
     /// The counts that W expects: sum over f, k of W times what [`Self::observed_activation`] says.

@@ -4,8 +4,10 @@
 use crate::error::Error;
 use crate::infer::local::{Scratch, Workspace};
 use crate::kernel::Simd;
+use crate::run::StopReason;
 use rayon::prelude::*;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Threads and their memory.
@@ -16,6 +18,8 @@ pub struct Workers {
     pub(crate) block: Option<usize>,
     /// When the work shall end.
     deadline: Option<Instant>,
+    /// Set by somebody who wants the work to end.
+    stop: Option<Arc<AtomicBool>>,
     pool: Option<rayon::ThreadPool>,
     scratch: Vec<Mutex<Scratch>>,
     workspace: Mutex<Workspace>,
@@ -28,6 +32,7 @@ impl Workers {
             simd: Simd::Auto.resolved(),
             block: None,
             deadline: None,
+            stop: None,
             pool: None,
             scratch: vec![Mutex::default()],
             workspace: Mutex::default(),
@@ -76,14 +81,29 @@ impl Workers {
         self
     }
 
-    /// Whether the time is over.
+    /// The same workers, who end runs soon after `stop` is set, in the middle of a search, too. Such a run has
+    /// [`crate::StopReason::Interrupted`]; the stage of the search it was in is not kept.
+    pub fn with_stop(mut self, stop: Option<Arc<AtomicBool>>) -> Self {
+        self.stop = stop;
+        self
+    }
+
+    /// Whether the work shall end: the time is over, or somebody asked for it.
     pub fn late(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        self.ends().is_some()
+    }
+
+    /// Why it shall end, if it shall.
+    pub(crate) fn ends(&self) -> Option<StopReason> {
+        if self.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Some(StopReason::Interrupted);
+        }
+        self.deadline.filter(|deadline| Instant::now() >= *deadline).map(|_| StopReason::TimeBudget)
     }
 
     /// One of them, on the caller's own thread.
     pub(crate) fn alone(&self) -> Self {
-        Self { simd: self.simd, deadline: self.deadline, ..Self::serial() }
+        Self { simd: self.simd, deadline: self.deadline, stop: self.stop.clone(), ..Self::serial() }
     }
 
     /// The threads dealt out among `parts` new workers with the same instructions and blocks; at least one each.
@@ -91,7 +111,7 @@ impl Workers {
         let share = |part: usize| {
             let threads = self.threads() / parts + usize::from(part < self.threads() % parts);
             let Self { simd, block, deadline, .. } = *self;
-            Ok(Self { simd, block, deadline, ..Self::new(threads.max(1))? })
+            Ok(Self { simd, block, deadline, stop: self.stop.clone(), ..Self::new(threads.max(1))? })
         };
         (0..parts).map(share).collect()
     }

@@ -8,6 +8,7 @@ use crate::rank::matching;
 use crate::recording::{Recording, Score, Trouble};
 use crate::spread::Spread;
 use bpnmf::Workers;
+use bpnmf_audio::Grouping;
 use notes::{CLIPS, Clip, INSTRUMENTS};
 use std::process::ExitCode;
 
@@ -119,12 +120,12 @@ fn fitted(clip: &Clip, recording: &Recording, seed: u64, workers: &Workers) -> R
     let spectra = clip.spectra(recording);
     let columns: Vec<&[f64]> = spectra.iter().map(Vec::as_slice).collect();
     let cosines = matching::cosines(&columns, &parts.dictionary(), parts.components());
-    let stems = recording.stems(parts, &bpnmf_audio::group(parts, INSTRUMENTS.len()));
+    let stems = recording.blind(&separated);
     let outcome = Outcome {
         components: parts.components(),
         cosines,
         stems: recording.score(stems, true)?,
-        picked: recording.score(recording.pick_all(parts), false)?,
+        picked: recording.score(recording.stems(parts, &Grouping::PickAll(&recording.sources)), false)?,
         seconds: separated.seconds,
     };
     let cosines: Vec<String> = outcome.cosines.iter().map(|cosine| format!("{cosine:.2}")).collect();

@@ -21,13 +21,13 @@ pub(super) const CLIPS: [Clip; 2] = [
 impl Clip {
     /// The spectrum of every note: the mean of the stem's magnitudes over the frames that lie within its divisions.
     pub(super) fn spectra(&self, recording: &Recording) -> Vec<Vec<f64>> {
-        let (bins, window) = (recording.stft.bins(), recording.stft.window());
-        let length = recording.mixture.samples.len();
+        let (bins, window) = (recording.bins(), recording.mixture.stft().window());
+        let length = recording.mixture.sound().samples.len();
         let mut spectra = Vec::new();
         for (score, magnitudes) in self.score.iter().zip(&recording.sources) {
             let division = |sample: usize| score.as_bytes().get(sample * score.len() / length).copied();
             let sounding = |frame: usize| {
-                let middle = frame * recording.stft.hop();
+                let middle = frame * recording.mixture.stft().hop();
                 let from = division(middle.checked_sub(window / 2)?)?;
                 (division(middle + window / 2)? == from).then_some(from)
             };

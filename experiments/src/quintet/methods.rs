@@ -3,7 +3,7 @@
 use super::nmf;
 use crate::recording::{Recording, Score, Separated};
 use bpnmf::{Engine, Gibbs, Ssmf, Workers};
-use bpnmf_audio::Parts;
+use bpnmf_audio::{Grouping, Parts};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Instant;
@@ -139,10 +139,10 @@ impl<'a> Bench<'a> {
                     let parts = &separated.parts;
                     let (estimates, any_order) = match method {
                         Method::One => (picked_one(recording, parts, &separated.activations), false),
-                        Method::All => (recording.pick_all(parts), false),
-                        _ => {
-                            (recording.stems(parts, &bpnmf_audio::group(parts, recording.names.len())), true)
+                        Method::All => {
+                            (recording.stems(parts, &Grouping::PickAll(&recording.sources)), false)
                         }
+                        _ => (recording.blind(&separated), true),
                     };
                     bench.judged(parts, estimates, any_order, separated.seconds)
                 })
@@ -252,7 +252,7 @@ fn tell(method: Method, seed: u64, outcome: &Outcome) {
 /// The paper's way: one part an instrument, by the correlation of its masked activation with the power of the stem. Only
 /// where there are fewer parts than instruments do some share one.
 fn picked_one(recording: &Recording, parts: &Parts, activations: &[f32]) -> Vec<Vec<f64>> {
-    let bins = recording.stft.bins();
+    let bins = recording.bins();
     let envelopes: Vec<Vec<f64>> =
         recording.sources.iter().map(|source| bpnmf_audio::power_envelope(source, bins)).collect();
     let picked = bpnmf_audio::pick_one(&envelopes, activations);
@@ -263,14 +263,14 @@ fn picked_one(recording: &Recording, parts: &Parts, activations: &[f32]) -> Vec<
     used.sort_unstable();
     used.dedup();
     let groups: Vec<Vec<usize>> = used.iter().map(|&part| vec![part]).collect();
-    let sounds = recording.stems(parts, &groups);
+    let sounds = recording.stems(parts, &Grouping::Parts(&groups));
     let sound = |part: &usize| used.iter().position(|used| used == part).map(|at| sounds[at].clone());
     owned.iter().flatten().filter_map(sound).collect()
 }
 
 /// Every source gets its share of the sum of all sources' magnitudes.
 fn ideal(recording: &Recording) -> Vec<Vec<f64>> {
-    let (bins, sources) = (recording.stft.bins(), &recording.sources);
+    let (bins, sources) = (recording.bins(), &recording.sources);
     recording.filtered(sources.len(), |frame, gains| {
         for f in 0..bins {
             let at = frame * bins + f;
@@ -284,9 +284,9 @@ fn ideal(recording: &Recording) -> Vec<Vec<f64>> {
 
 /// The parts of KL-NMF on the full magnitudes, and their activations, K x frames by rows.
 fn rival(recording: &Recording, components: usize, seed: u64) -> (Parts, Vec<f32>) {
-    let bins = recording.stft.bins();
+    let bins = recording.bins();
     let nmf::Factors { spectra, activations } =
-        nmf::factors(&recording.magnitudes, bins, components, UPDATES, seed);
+        nmf::factors(recording.mixture.magnitudes(), bins, components, UPDATES, seed);
     let dictionary = transposed(&spectra, bins);
     let activations = transposed(&activations, components);
     let on = vec![1.0; activations.len()];

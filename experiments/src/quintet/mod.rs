@@ -2,6 +2,7 @@
 
 mod methods;
 mod nmf;
+pub(crate) mod rendering;
 mod table;
 
 use crate::document;
@@ -11,8 +12,6 @@ use bpnmf::Workers;
 use methods::{Bench, Method, Plan};
 use std::process::ExitCode;
 use table::Done;
-
-const INSTRUMENTS: [&str; 5] = ["flute", "oboe", "clarinet", "horn", "bassoon"];
 
 const WINDOW: usize = 1024;
 
@@ -24,6 +23,7 @@ fn help() -> String {
         "\
 usage: cargo run --release -p experiments -- quintet [OPTIONS]
 
+  --rendering              the same notes on other instruments, made in code; nothing is written
   --quick                  the first {QUICK_SECONDS} s, one seed, few iterations, to see that nothing is broken
   --only NAMES             only these, with commas in between: {}
   --seeds N                seeds of the fits, from 1 on; 10
@@ -59,12 +59,16 @@ fn study(flags: &Flags) -> Result<(), String> {
     let (methods, plan) = (methods(flags)?, plan(flags)?);
     let workers =
         Workers::new(flags.number("--threads")?.unwrap_or(0) as usize).map_err(|error| error.to_string())?;
-    let out = flags.out("docs/quintet.md");
+    let out = flags.out("docs/quintet.md").filter(|_| !flags.on("--rendering"));
     if let Some(path) = &out {
         document::check(path)?;
     }
     let seconds = flags.quick.then_some(QUICK_SECONDS);
-    let recording = match Recording::load("quintet", &INSTRUMENTS, WINDOW, seconds) {
+    let recording = match flags
+        .on("--rendering")
+        .then(rendering::recording)
+        .unwrap_or_else(|| Recording::load("quintet", &rendering::NAMES, WINDOW, seconds))
+    {
         Ok(recording) => recording,
         Err(Trouble::Absent(reason)) => {
             println!("quintet: skipped: {reason}");

@@ -1,6 +1,6 @@
 //! Parts, their polish, the filter and the groups.
 
-use bpnmf_audio::{Parts, Stft, Wiener, group};
+use bpnmf_audio::{Framing, Grouping, Levels, Parts, Recording, Sound, Stft, Wiener};
 
 use super::noise;
 
@@ -176,40 +176,78 @@ fn stems_of_a_sound_add_up_to_it() {
     }
 }
 
+/// Notes of two instruments, one dull and low, one bright and high, as loud as each other and each playing by itself: the recording, and which
+/// instrument each of the four parts is of.
+fn duet() -> (Recording, Parts, Vec<f32>) {
+    let (rate, frames) = (8000u32, 400);
+    let notes = [(45.0, 0.5, 0.4), (69.0, 0.9, 0.1), (50.0, 0.5, 0.4), (74.0, 0.9, 0.1)];
+    let on =
+        |k: usize, t: usize| if k.is_multiple_of(2) { (t / 20) % 2 == k / 2 } else { (t / 14) % 2 == k / 2 };
+    let stft = Framing { window: Some(512), hop: None }.of(rate, 0).unwrap();
+    let tone = |k: usize, at: f32| -> f32 {
+        let (midi, decay, loudness): (f32, f32, f32) = notes[k];
+        let hertz = 440.0 * ((midi - 69.0) / 12.0).exp2();
+        (1..8)
+            .map(|n| n as f32)
+            .filter(|n| n * hertz < 3900.0)
+            .map(|n| loudness * decay.powf(n) * (core::f32::consts::TAU * n * hertz * at).sin())
+            .sum()
+    };
+    let samples: Vec<f32> = (0..stft.hop() * frames - 1)
+        .map(|i| {
+            let sounding = (0..4).filter(|&k| on(k, i / stft.hop()));
+            sounding.map(|k| tone(k, i as f32 / rate as f32)).sum()
+        })
+        .collect();
+    let spectrum = |k: usize| {
+        let sound: Vec<f32> = (0..4096).map(|i| tone(k, i as f32 / rate as f32)).collect();
+        stft.magnitudes(&sound)[4 * stft.bins()..5 * stft.bins()].to_vec()
+    };
+    let spectra: Vec<Vec<f32>> = (0..4).map(spectrum).collect();
+    let dictionary: Vec<f32> = (0..stft.bins()).flat_map(|f| spectra.iter().map(move |w| w[f])).collect();
+    let inclusion: Vec<f32> =
+        (0..4 * frames).map(|i| f32::from(u8::from(on(i / frames, i % frames)))).collect();
+    let parts = Parts::new(&dictionary, &inclusion, &inclusion, 4);
+    let (recording, _) = Recording::new(Sound { samples, rate }, stft, Levels::Typical).unwrap();
+    (recording, parts, inclusion)
+}
+
 #[test]
-fn there_are_as_many_groups_as_asked_for_none_is_empty_and_every_part_is_in_one() {
-    let parts = parts(129, 80, 9);
-    for wanted in 1..12 {
-        let groups = group(&parts, wanted);
-        assert_eq!(groups.len(), wanted.min(9));
-        assert!(groups.iter().all(|group| !group.is_empty() && group.is_sorted()));
-        let mut all = groups.concat();
-        all.sort_unstable();
-        assert_eq!(all, (0..9).collect::<Vec<_>>());
+fn notes_of_two_instruments_that_play_by_themselves_are_two_stems() {
+    let (recording, parts, inclusion) = duet();
+    let heard = recording.transcription(&parts, &inclusion);
+    let keys: Vec<f64> = heard.pitches.iter().map(|pitch| pitch.midi.round()).collect();
+    assert_eq!(keys, [45.0, 69.0, 50.0, 74.0]);
+    assert!((heard.a4 - 440.0).abs() < 6.0, "{}", heard.a4);
+    for polyphonic in [false, true] {
+        let two = Grouping::Voices { wanted: 2, polyphonic };
+        let mut stems = recording.stems(&parts, &heard, &[], &two).members;
+        stems.sort();
+        assert_eq!(stems, [[0, 2], [1, 3]], "{polyphonic}");
     }
 }
 
 #[test]
-fn parts_that_sound_alike_are_one_group() {
-    // Two notes of a dull instrument and two of a bright one.
-    let (bins, frames) = (257, 200);
-    let bump = |f: usize, pitch: usize, tilt: f32| {
-        let nearest = ((f + pitch / 2) / pitch).max(1) * pitch;
-        (-((f as f32 - nearest as f32) / 1.5).powi(2)).exp() * (-tilt * f as f32).exp()
-    };
-    let kinds = [(12, 0.05), (30, 0.005), (15, 0.05), (37, 0.005)];
-    let dictionary: Vec<f32> =
-        (0..bins).flat_map(|f| kinds.map(|(pitch, tilt)| bump(f, pitch, tilt))).collect();
-    let activations: Vec<f32> = (0..4 * frames)
-        .map(|i| {
-            let (k, t) = (i / frames, i % frames);
-            let half = if k % 2 == 0 { t < 100 } else { t >= 100 };
-            f32::from(u8::from(half && (t / 10) % 2 == k / 2)) * 5.0
-        })
-        .collect();
-    let inclusion: Vec<f32> = activations.iter().map(|&h| h.min(1.0)).collect();
-    let parts = Parts::new(&dictionary, &activations, &inclusion, 4);
-    let mut groups = group(&parts, 2);
-    groups.sort();
-    assert_eq!(groups, [[0, 2], [1, 3]]);
+fn stems_of_events_add_up_to_the_recording_however_many_were_asked_for() {
+    let (recording, parts, inclusion) = duet();
+    let heard = recording.transcription(&parts, &inclusion);
+    for wanted in [1, 2, 3, 7, 500] {
+        let stems = recording.stems(&parts, &heard, &[], &Grouping::Voices { wanted, polyphonic: false });
+        assert!((1..=wanted.min(heard.events.len())).contains(&stems.members.len()), "{wanted}");
+        let events = stems.events.clone().unwrap();
+        assert_eq!(events.len(), heard.events.len());
+        let sure = 1.0 / wanted as f64 - 1e-9..=1.0 + 1e-9;
+        assert!(events.iter().all(|(stem, p)| *stem < stems.members.len() && sure.contains(p)), "{wanted}");
+        let mut sum = vec![0.0f32; recording.sound().samples.len()];
+        for sound in recording.sounds(&parts, &stems) {
+            sum.iter_mut().zip(sound).for_each(|(sum, sample)| *sum += sample);
+        }
+        let off =
+            sum.iter().zip(&recording.sound().samples).fold(0.0f32, |off, (a, b)| off.max((a - b).abs()));
+        assert!(off < 1e-5, "{wanted}: {off}");
+        // The same events told by somebody give the same bits.
+        let of: Vec<usize> = events.iter().map(|event| event.0).collect();
+        let told = recording.stems(&parts, &heard, &[], &Grouping::Events(&of, stems.members.len()));
+        assert_eq!(recording.sounds(&parts, &told), recording.sounds(&parts, &stems));
+    }
 }

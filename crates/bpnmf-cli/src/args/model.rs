@@ -14,7 +14,7 @@ pub(crate) struct ModelArgs {
 
     /// The most parts there can be (K, the truncation level) [default: 500, and with --preset auto more if there are
     /// more]
-    #[arg(long, short = 'k', value_name = "K")]
+    #[arg(long = "max-components", alias = "components", short = 'k', value_name = "K")]
     pub(crate) components: Option<usize>,
 
     /// The most iterations after the search [default: 40, up to 120 for few counts; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
@@ -118,6 +118,12 @@ pub(crate) struct PriorArgs {
     /// Concentration of the beta process [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub(crate) b0: Option<f64>,
+
+    /// Sample the number of parts, too, with this prior: beta-process, as --a0 and --b0 have it; uniform; poisson:MEAN; or
+    /// geometric:P, each number less probable than the one before by the factor 1 - P. Only for --engine gibbs; takes more
+    /// iterations [default: each chain keeps about the number that its search found]
+    #[arg(long, value_name = "PRIOR")]
+    pub(crate) components_prior: Option<String>,
 }
 
 #[derive(Debug, Args)]

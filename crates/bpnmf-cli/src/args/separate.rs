@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   bpnmf separate mix.wav --out parts                     every part as a sound of its own
-  bpnmf separate mix.wav --out parts --stems 2           and parts that sound alike as stems
+  bpnmf separate mix.wav --out parts --stems 2           and two stems, by the notes and their sound
   bpnmf separate mix.wav --out parts --groups groups.json --force
                                                          as you heard it: {\"piano\": [0, 2], \"voice\": [1]}
   bpnmf separate mix.wav --out parts --reference piano.wav voice.wav
@@ -16,7 +16,9 @@ Examples:
 
 Written to the output folder:
   components/   a wav file a part, numbered as in model.npz
-  stems/        the parts in groups, if groups were asked for: the files add up to the recording
+  stems/        sums of parts or of their notes, if stems were asked for: the files add up to the recording
+  notes.csv     the notes that are heard: onset, offset, pitch, part, stem, how sure
+  notes.mid     the same for players, a track a stem
   report.html   all of it in pictures, to listen to; needs no network
   model.npz     W, H, S, pi as bpnmf fit writes them, and W_filter and H_filter, which made the sounds
   summary.json  how many parts there are and how sure that is, and which part is in which stem
@@ -44,9 +46,13 @@ pub(crate) struct SeparateArgs {
     #[arg(long)]
     pub(crate) force: bool,
 
-    /// So many stems, of parts that sound alike: a guess
+    /// So many stems, each of the notes of one instrument: a guess
     #[arg(long, value_name = "N", conflicts_with_all = ["groups", "reference"])]
     pub(crate) stems: Option<usize>,
+
+    /// With --stems: an instrument may play several notes at once, as a piano does
+    #[arg(long, requires = "stems")]
+    pub(crate) polyphonic: bool,
 
     /// The stems by a JSON file, {"name": [part, ...], ...}, parts counted from 0 as in components/; those that are in no
     /// group go to the stem `rest`

@@ -2,7 +2,7 @@
 
 use super::matching::{cosine, matched};
 use crate::failure::Failure;
-use bpnmf_audio::{BssEval, Channel, Parts, Piece, Scores, Sound, Stft};
+use bpnmf_audio::{BssEval, Channel, Grouping, Levels, Parts, Piece, Recording, Scores, Sound, Stft};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) struct Comparison {
     pub(super) found: Vec<Found>,
     /// Of the stems, in the order of the piece.
     pub(super) scores: Scores,
-    /// The parts in two groups, as they are made where nobody tells the stems.
+    /// The parts of each of two stems, as they are made where nobody tells the stems.
     pub(super) untold: Vec<Vec<usize>>,
 }
 
@@ -67,7 +67,7 @@ impl Comparison {
         let summary: Summary = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
         let stft = Stft::new(summary.sound.window, summary.sound.hop).map_err(Failure::sound)?;
         let model = Model::read(&folder.join("model.npz"))?;
-        let untold = bpnmf_audio::group(&model.parts(), 2);
+        let untold = model.untold(piece, stft.clone())?;
         Ok(Self { found: model.beside(piece, &stft), untold, scores: scores(folder, piece, stems)?, summary })
     }
 
@@ -93,6 +93,7 @@ struct Model {
     components: usize,
     dictionary: Vec<f32>,
     activations: Vec<f32>,
+    inclusion: Vec<f32>,
 }
 
 impl Model {
@@ -106,13 +107,22 @@ impl Model {
             Ok(array(name)?.to_f64().into_iter().map(|value| value as f32).collect())
         };
         let components = array("pi")?.shape().first().copied().unwrap_or(0);
-        Ok(Self { components, dictionary: floats("W_filter")?, activations: floats("H_filter")? })
+        Ok(Self {
+            components,
+            dictionary: floats("W_filter")?,
+            activations: floats("H_filter")?,
+            inclusion: floats("S")?,
+        })
     }
 
-    fn parts(&self) -> Parts {
-        let on: Vec<f32> =
-            self.activations.iter().map(|&strength| f32::from(u8::from(strength > 0.0))).collect();
-        Parts::new(&self.dictionary, &self.activations, &on, self.components)
+    /// The parts of two stems that nobody tells.
+    fn untold(&self, piece: &Piece, stft: Stft) -> Result<Vec<Vec<usize>>, Failure> {
+        let (recording, _) = Recording::new(piece.mixture.clone(), stft, Levels::Typical)
+            .map_err(|fault| Failure::Other(fault.to_string()))?;
+        let parts = Parts::polished(&self.dictionary, &self.activations, self.components);
+        let heard = recording.transcription(&parts, &self.inclusion);
+        let two = Grouping::Voices { wanted: 2, polyphonic: false };
+        Ok(recording.stems(&parts, &heard, &[], &two).members)
     }
 
     /// Every part, with its note.

@@ -18,7 +18,7 @@ const INSTRUMENTS: [&str; 2] = ["piano", "clarinet"];
 const NOTES: &str = "truth/notes.csv";
 
 /// The first line of it.
-const COLUMNS: &str = "instrument,note,hertz,from_seconds,to_seconds\n";
+const COLUMNS: &str = "instrument,note,hertz,onset_s,offset_s\n";
 
 /// The true stems, from the folder on.
 pub(super) fn stems() -> impl Iterator<Item = PathBuf> {

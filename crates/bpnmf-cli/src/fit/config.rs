@@ -3,10 +3,10 @@
 use super::foreign;
 use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
-use crate::memory;
+use crate::{interrupt, memory};
 use bpnmf::{
-    CheckedPrior, Counts, Engine, EngineKind, HeldOut, Init, Noise, Plan, Preset, Prior, RunOptions,
-    Settings, Simd, Ssmf, StopRule, Workers,
+    CheckedPrior, ComponentsPrior, Counts, Engine, EngineKind, HeldOut, Init, Noise, Plan, Preset, Prior,
+    RunOptions, Settings, Simd, Ssmf, StopRule, Workers,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -52,7 +52,9 @@ impl Config {
             options,
             chains: plan.chains()?,
             until_sure: plan.until_sure,
-            workers: workers(args.threads, args.simd)?.with_deadline(deadline),
+            workers: workers(args.threads, args.simd)?
+                .with_deadline(deadline)
+                .with_stop(Some(interrupt::request())),
             preset: plan.preset.name(),
             plan,
             held_out: None,
@@ -138,6 +140,7 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
         stop: (!args.no_stop)
             .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),
         prior: prior(args),
+        components_prior: components_prior(args.prior.components_prior.as_deref())?,
         init: match args.paper.init {
             None | Some(InitName::Random) => Init::Random,
             Some(InitName::Scaled) => Init::Scaled,
@@ -162,6 +165,12 @@ fn noise(text: &str) -> Result<Option<Noise>, Failure> {
     };
     let refused = || format!("--noise is {text}: it must be auto, poisson or a finite number above 0");
     given.map(Some).ok_or_else(|| Failure::Request(refused()))
+}
+
+/// The prior of the number of components somebody wishes for.
+fn components_prior(text: Option<&str>) -> Result<Option<ComponentsPrior>, Failure> {
+    let read = |text| ComponentsPrior::read(text).map_err(|error| Failure::Request(error.to_string()));
+    text.map(read).transpose()
 }
 
 /// When the time that somebody gives is over, counted from now.
@@ -234,7 +243,7 @@ fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(),
     };
     Err(Failure::Request(format!(
         "{components} components for {} features and {} observations{in_chains} need about {} of memory, {there_are}: \
-         use fewer --components{or_chains}, or --force to try it",
+         use fewer --max-components{or_chains}, or --force to try it",
         counts.features(),
         counts.observations(),
         memory::text(bytes)

@@ -2,30 +2,38 @@
 
 pub(crate) mod config;
 mod foreign;
+mod input;
 pub(crate) mod output;
 mod page;
 mod report;
+mod tables;
 mod trace;
+pub(crate) mod units;
 
 use crate::args::FitArgs;
+use crate::catalogue::Catalogue;
 use crate::checkpoint::{ChainKeeper, Keeper, Start};
 use crate::claim::Claim;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::progress::{Mode, Progress};
-use crate::{interrupt, memory, text};
+use crate::progress::{Mode, Progress, notice};
+use crate::{interrupt, text};
 use bpnmf::{
     Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, Suspicion, TraceRow,
 };
-use bpnmf_io::ReadOptions;
 use bpnmf_report::Data;
 pub(crate) use config::thread_count;
 use config::{Config, Place};
 use output::{Extra, Results, Source};
-use std::io::IsTerminal;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the clock of a run is brought up to date.
+const TICK: Duration = Duration::from_secs(1);
 
 pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
@@ -34,12 +42,15 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
 
-    let mut read_options = ReadOptions::default();
-    read_options.transpose = args.transpose;
-    read_options.missing = args.missing;
-    read_options.layer = args.layer.clone();
-    read_options.memory = memory::available().filter(|_| !args.force);
-    let table = bpnmf_io::read(&args.input, &read_options).map_err(Failure::reading)?;
+    let table = input::read(args)?;
+    let understood = input::understood(&table, &args.input.display().to_string());
+    let read_as = table.layout.as_ref().map(ToString::to_string);
+    let mut doubts = Doubts::default();
+    let mut of_table = input::doubts(&table, args.transpose);
+    let catalogue =
+        |path: &PathBuf| Catalogue::read(path, table.feature_names.as_deref(), table.counts.features());
+    let catalogue = args.catalogue.as_ref().map(catalogue).transpose()?;
+    of_table.extend(catalogue.iter().flat_map(|catalogue| catalogue.doubts.iter().cloned()));
     let source = Source {
         path: args.input.display().to_string(),
         features: table.counts.features(),
@@ -48,11 +59,11 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
         missing: table.counts.missing_entries(),
         total: table.counts.total(),
         whole_counts: table.counts.first_fraction().is_none(),
+        recording: false,
+        read_as,
         feature_names: table.feature_names,
         observation_names: table.observation_names,
     };
-    let density = table.counts.density();
-    let mut doubts = Doubts::default();
     let place = Place { path: &args.input, transposed: args.transpose };
     let looks_like = Suspicion::of(&table.counts);
     let counts = config.meet(table.counts, &args.model, place)?;
@@ -61,17 +72,8 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
-    progress.header(&format!(
-        "{}: {} features x {} observations, {} % of the entries positive{}",
-        source.path,
-        text::grouped(source.features),
-        text::grouped(source.observations),
-        text::significant(100.0 * density, 2),
-        match source.missing {
-            0 => String::new(),
-            missing => format!(", {} missing", text::grouped(missing)),
-        },
-    ));
+    progress.header(&understood);
+    of_table.into_iter().for_each(|doubt| doubts.say(doubt));
     doubts.warn(looks_like);
     interrupt::listen()?;
     let begin = Instant::now();
@@ -85,24 +87,32 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let seconds = seconds_of(&chains, begin);
     let results = Results { source: &source, config: &config, chains: &chains, seconds };
     results.warn();
-    let report = args.report.then(|| {
-        let mut report = results.report(Data::Counts(&counts));
-        report.warnings.extend(doubts.0.iter().cloned());
-        bpnmf_report::html(&report)
-    });
-    let staging = folder.staged()?;
-    let extra = Extra { warnings: doubts.0, ..Extra::default() };
-    results.write(staging.folder(), report.as_deref(), &extra)?;
-    staging.commit(&folder, &[], &output::FILES)?;
+    let matches = catalogue.map(|catalogue| results.matches(&catalogue));
+    let extra = Extra { warnings: doubts.0, tables: true, matches, ..Extra::default() };
+    notice(mode, "writing the results", || -> Result<(), Failure> {
+        let report = args.report.then(|| {
+            let mut report = results.report(Data::Counts(&counts));
+            report.warnings.extend(extra.warnings.iter().cloned());
+            report.matches =
+                extra.matches.iter().flat_map(|(_, sentences)| sentences.iter().cloned()).collect();
+            bpnmf_report::html(&report)
+        });
+        let staging = folder.staged()?;
+        results.write(staging.folder(), report.as_deref(), &extra)?;
+        staging.commit(&folder, &[], &output::FILES)
+    })?;
+    let interrupted = results.stop_reason() == StopReason::Interrupted;
+    if !interrupted {
+        keeper.over();
+    }
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder, &extra.warnings));
-    } else if !args.model.quiet && std::io::stdout().is_terminal() {
-        text::print(&results.for_people(&folder))?;
+    } else if !args.model.quiet {
+        text::print(&results.for_people(&folder, &extra))?;
     }
-    if results.stop_reason() == StopReason::Interrupted {
-        return Err(interrupted(&chains, config.options.iterations, &folder, &keeper));
+    if interrupted {
+        return Err(interrupted_run(&chains, &config, &folder, &keeper));
     }
-    keeper.over();
     Ok(ExitCode::SUCCESS)
 }
 
@@ -114,9 +124,13 @@ impl Doubts {
     /// Says it on stderr, whoever is watching: a result that is nonsense must not look like one that is not.
     fn warn(&mut self, suspicion: Option<Suspicion>) {
         if let Some(suspicion) = suspicion {
-            eprintln!("warning: {suspicion}");
-            self.0.push(suspicion.to_string());
+            self.say(suspicion.to_string());
         }
+    }
+
+    fn say(&mut self, doubt: String) {
+        eprintln!("warning: {doubt}");
+        self.0.push(doubt);
     }
 }
 
@@ -138,12 +152,28 @@ pub(crate) fn run(
         watcher.progress().chain_over(chain);
         Ok(fit)
     };
-    let chains = Chains::run(*chains, *until_sure, options.seed, workers, start).map_err(|error| {
+    let chains = ticking(&progress, || Chains::run(*chains, *until_sure, options.seed, workers, start));
+    let chains = chains.map_err(|error| {
         keeper.abandon();
         Failure::from(error)
     })?;
     keeper.check()?;
     Ok((chains, progress.into_inner().unwrap_or_else(PoisonError::into_inner)))
+}
+
+/// Does `work`, while the clock of whoever watches goes on.
+fn ticking<T>(progress: &Mutex<Progress>, work: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while waiting.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                progress.lock().unwrap_or_else(PoisonError::into_inner).tick();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }
 
 /// Seconds since `begin`, and those before it of chains that went on from a checkpoint.
@@ -186,12 +216,13 @@ impl Observer for Watcher<'_> {
 }
 
 /// What is said when somebody ended the run early.
-pub(crate) fn interrupted(chains: &Chains, iterations: usize, folder: &Folder, keeper: &Keeper) -> Failure {
-    let how_far = match &chains.fits[..] {
-        [fit] => format!("after iteration {} of {iterations}", fit.trace.len()),
-        fits => {
-            let whole = fits.iter().filter(|fit| fit.stop_reason != StopReason::Interrupted).count();
-            format!("with {whole} of {} chains complete", fits.len())
+pub(crate) fn interrupted_run(chains: &Chains, config: &Config, folder: &Folder, keeper: &Keeper) -> Failure {
+    // Those that were never begun are none of the chains.
+    let how_far = match chains.fits.len().max(config.chains) {
+        1 => format!("after iteration {} of {}", chains.fits[0].trace.len(), config.options.iterations),
+        all => {
+            let whole = chains.fits.iter().filter(|fit| fit.stop_reason != StopReason::Interrupted).count();
+            format!("with {whole} of {all} chains complete")
         }
     };
     let place = folder.path().display();

@@ -1,19 +1,28 @@
-//! What a fit leaves behind: model.npz, trace.csv, names.json, report.html and summary.json.
+//! What a fit leaves behind: model.npz, the tables, trace.csv, names.json, report.html and summary.json.
 
 use super::config::Config;
+use super::tables::{self, Named, TABLES};
 use super::trace;
+use super::units::InCounts;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use bpnmf::{
     Chains, CheckedPrior, Convergence, Discovery, Fit, Intervals, Posterior, Prior, Resolution, StopReason,
 };
 use bpnmf_io::Array;
+use bpnmf_report::text::component_name;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::io::Write as _;
 
+/// What a catalogue says about the components.
+const MATCHES: &str = "matches.tsv";
+
 /// The files of a result.
-pub(crate) const FILES: [&str; 5] = ["model.npz", "trace.csv", "names.json", "report.html", "summary.json"];
+pub(crate) const FILES: [&str; 13] = {
+    let [a, b, c, d, e, f, g] = TABLES;
+    ["model.npz", a, b, c, d, e, f, g, MATCHES, "trace.csv", "names.json", "report.html", "summary.json"]
+};
 
 /// Features named for each component.
 const TOP_FEATURES: usize = 5;
@@ -28,6 +37,10 @@ pub(crate) struct Source {
     pub(crate) missing: usize,
     pub(crate) total: f64,
     pub(crate) whole_counts: bool,
+    /// It is a recording: for people who listen components are parts, numbered from 0 as their files are.
+    pub(crate) recording: bool,
+    /// How a table of text was understood.
+    pub(crate) read_as: Option<String>,
     pub(crate) feature_names: Option<Vec<String>>,
     pub(crate) observation_names: Option<Vec<String>>,
 }
@@ -50,6 +63,10 @@ pub(crate) struct Extra<'a> {
     pub(crate) keys: Map<String, Value>,
     /// For the warnings in it.
     pub(crate) warnings: Vec<String>,
+    /// Whether the tables are written: nobody reads those of a recording.
+    pub(crate) tables: bool,
+    /// What a catalogue says about the components: the table, and a sentence for each.
+    pub(crate) matches: Option<(String, Vec<String>)>,
 }
 
 /// summary.json. Numbers that are not finite become null.
@@ -63,6 +80,7 @@ struct Summary<'a> {
     coarsening: f64,
     noise: &'a str,
     alpha: Option<f64>,
+    variance_factor: Option<f64>,
     dispersion: Scatter,
     resolution_path: Vec<At>,
     method: &'a str,
@@ -118,11 +136,13 @@ struct PriorOf {
     a0: f64,
     b0: f64,
     components: usize,
+    number: String,
 }
 
 #[derive(Serialize)]
 struct Input<'a> {
     path: &'a str,
+    read_as: Option<&'a str>,
     features: usize,
     observations: usize,
     nonzeros: usize,
@@ -133,6 +153,7 @@ struct Input<'a> {
 #[derive(Serialize)]
 pub(super) struct Component {
     pub(super) index: usize,
+    pub(super) name: String,
     pub(super) share: f64,
     pub(super) share_interval: Option<(f64, f64)>,
     pub(super) recurrence: Option<f64>,
@@ -150,6 +171,19 @@ impl Results<'_> {
 
     pub(crate) fn posterior(&self) -> &Posterior {
         &self.fit().posterior
+    }
+
+    /// What a component is called, one and many.
+    pub(super) fn words(&self) -> (&'static str, &'static str) {
+        if self.source.recording { ("part", "parts") } else { ("component", "components") }
+    }
+
+    /// The name of a component.
+    pub(super) fn name(&self, index: usize) -> String {
+        match self.source.recording {
+            true => index.to_string(),
+            false => component_name(index, self.posterior().components()),
+        }
     }
 
     /// What the search of the chain that is shown found, if there was one.
@@ -174,12 +208,12 @@ impl Results<'_> {
 
     /// What keeps the result from being trusted.
     pub(super) fn warnings(&self) -> Vec<String> {
-        // On a page for people components are parts.
-        let apart = self.chains.disagreement().map(|found| found.to_string().replace("components", "parts"));
+        let (_, many) = self.words();
+        let apart = self.chains.disagreement().map(|found| found.to_string().replace("components", many));
         let most = self.config.prior.components();
         let bound = !self.config.forced() && !self.config.grows();
         let crowded = (bound && self.chains.near_truncation(most)).then(|| {
-            format!("the number of parts comes within 10 % of the most there can be, {most}: use more --components")
+            format!("the number of {many} comes within 10 % of the most there can be, {most}: use more --max-components")
         });
         apart.into_iter().chain(crowded).collect()
     }
@@ -218,6 +252,21 @@ impl Results<'_> {
         }
         arrays.extend(extra.arrays.iter().cloned());
         bpnmf_io::write_npz(&folder.file("model.npz"), &arrays).map_err(Failure::writing)?;
+        if extra.tables {
+            let named = Named {
+                features,
+                observations,
+                components: parts,
+                feature_names: self.source.feature_names.as_deref(),
+                observation_names: self.source.observation_names.as_deref(),
+            };
+            let model = InCounts::new(posterior, self.chains.intervals.as_ref());
+            tables::write(folder, &named, &model, &posterior.inclusion)?;
+        }
+        match &extra.matches {
+            Some((table, _)) => write_text(folder, MATCHES, table)?,
+            None => folder.remove(MATCHES)?,
+        }
         write_text(folder, "trace.csv", &trace::table(&self.chains.fits))?;
         let (feature_names, observation_names) = (&self.source.feature_names, &self.source.observation_names);
         if feature_names.is_some() || observation_names.is_some() {
@@ -238,7 +287,7 @@ impl Results<'_> {
         let (config, chains, fit, source) = (self.config, self.chains, self.fit(), self.source);
         let agreement = |&Convergence { name, r_hat, ess, .. }: &Convergence| Agreement { name, r_hat, ess };
         let last = fit.trace.last();
-        let Prior { a, b, c, d, a0, b0, components } = self.prior().get();
+        let Prior { a, b, c, d, a0, b0, components, number } = self.prior().get();
         let discovery = self.discovery();
         let dispersion = discovery.map(|discovery| discovery.dispersion).unwrap_or_default();
         let path = fit.resolution_path();
@@ -255,6 +304,7 @@ impl Results<'_> {
             coarsening: self.coarsening(),
             noise: fit.noise().name(),
             alpha: fit.noise().alpha(),
+            variance_factor: discovery.and_then(|discovery| discovery.factor),
             dispersion: Scatter { small: dispersion.small, all: dispersion.all },
             resolution_path: path.iter().map(at).collect(),
             method: config.engine.name(),
@@ -275,9 +325,10 @@ impl Results<'_> {
             chain_shown: chains.representative + 1,
             convergence: chains.convergence.iter().map(agreement).collect(),
             warnings: self.warnings().into_iter().chain(extra.warnings.iter().cloned()).collect(),
-            prior: PriorOf { a, b, c, d, a0, b0, components },
+            prior: PriorOf { a, b, c, d, a0, b0, components, number: number.name() },
             input: Input {
                 path: &source.path,
+                read_as: source.read_as.as_deref(),
                 features: source.features,
                 observations: source.observations,
                 nonzeros: source.nonzeros,
@@ -298,6 +349,7 @@ impl Results<'_> {
         let recurrence = self.chains.recurrence.as_ref().map(|recurrence| recurrence[index]);
         Component {
             index,
+            name: self.name(index),
             share: posterior.share[index],
             share_interval: recurrence.and_then(|found| found.share),
             recurrence: recurrence.map(|found| found.of_others()),

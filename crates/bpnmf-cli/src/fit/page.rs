@@ -1,6 +1,7 @@
 //! The result on one page, for people: text out, nothing written.
 
-use super::output::{Component, FILES, Results, r_hat_text};
+use super::output::{Component, Extra, FILES, Results, r_hat_text};
+use crate::catalogue::Catalogue;
 use crate::folder::Folder;
 use crate::text;
 use bpnmf::{Chains, StopReason};
@@ -16,11 +17,20 @@ const WIDTH: usize = 96;
 const MUCH_EVIDENCE: f64 = 1000.0;
 
 impl Results<'_> {
-    /// The result on one page.
-    pub(crate) fn for_people(&self, folder: &Folder) -> String {
+    /// The result on one page; with what was doubted about the data before the run once more.
+    pub(crate) fn for_people(&self, folder: &Folder, extra: &Extra<'_>) -> String {
         let mut page = self.findings();
+        for doubt in &extra.warnings {
+            page += &text::wrapped(&format!("warning: {doubt}"), WIDTH);
+        }
         if self.posterior().components() > 0 {
             page.push_str(&self.table());
+        }
+        if let Some((_, sentences)) = &extra.matches {
+            page += "\nin the catalogue\n";
+            for (k, sentence) in sentences.iter().enumerate().take(MOST_ROWS) {
+                page += &text::wrapped(&format!("{:>9}  {sentence}", self.name(k)), WIDTH);
+            }
         }
         let files = FILES.iter().filter(|name| folder.file(name).exists()).copied().collect::<Vec<_>>();
         let _ = writeln!(page, "\n{}: {}", folder.path().display(), files.join(", "));
@@ -30,7 +40,8 @@ impl Results<'_> {
     /// How many parts there are, and what is to be said about that.
     pub(crate) fn findings(&self) -> String {
         let chains = self.chains;
-        let mut page = format!("{}\n{}", headline(chains, self.config.forced()), self.resolutions());
+        let mut page =
+            format!("{}\n{}", headline(chains, self.words(), self.config.forced()), self.resolutions());
         if let Some(sentence) = self.fit().noise_sentence() {
             page += &text::wrapped(&sentence, WIDTH);
         }
@@ -45,7 +56,7 @@ impl Results<'_> {
     fn resolutions(&self) -> String {
         let path: Vec<(f64, usize)> =
             self.fit().resolution_path().iter().map(|at| (at.coarsening, at.components)).collect();
-        let mut lines = path_picture(&path);
+        let mut lines = path_picture(&path, self.words().1);
         if let Some(sentence) = bpnmf_report::plateau_sentence(&path) {
             lines += &text::wrapped(&sentence, WIDTH);
         }
@@ -62,6 +73,8 @@ impl Results<'_> {
         let power = text::resolution(discovery.coarsening);
         Some(if asked {
             format!("The data were read at {power} of their resolution, as asked for.")
+        } else if discovery.factor.is_some() {
+            format!("They were read at {power} of their resolution (--coarsening 1 reads them in full).")
         } else {
             format!(
                 "The data are too smooth to be counts: they were read at {power} of their resolution\n\
@@ -76,13 +89,15 @@ impl Results<'_> {
         notes.extend(self.doubtful());
         let surplus = self.posterior().surplus;
         if surplus > 0 && self.posterior().evidence.is_some() {
-            let parts = text::plural(surplus, "more part is", "more parts are");
-            notes.push(format!("{parts} on often enough to count, but not wanted by the evidence"));
+            let (one, many) = self.words();
+            let more = text::plural(surplus, &format!("more {one} is"), &format!("more {many} are"));
+            notes.push(format!("{more} on often enough to count, but not wanted by the evidence"));
         }
         let (asked, most) = (self.config.prior.components(), self.prior().components());
         if most > asked {
             let (asked, most) = (text::grouped(asked), text::grouped(most));
-            notes.push(format!("the most parts there can be grew from {asked} to {most}: there are many"));
+            let (_, many) = self.words();
+            notes.push(format!("the most {many} there can be grew from {asked} to {most}: there are many"));
         }
         notes
     }
@@ -91,8 +106,9 @@ impl Results<'_> {
     fn doubtful(&self) -> Option<String> {
         let doubtful = self.chains.doubtful();
         let was = if doubtful.len() == 1 { "was" } else { "were" };
-        let listed = doubtful.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
-        let of = text::plural(self.chains.n_components, "part", "parts");
+        let listed = doubtful.iter().map(|&k| self.name(k)).collect::<Vec<_>>().join(", ");
+        let (one, many) = self.words();
+        let of = text::plural(self.chains.n_components, one, many);
         let number = text::grouped(doubtful.len());
         let sentence = format!("{number} of {of} {was} found by half of the chains or fewer: {listed}");
         (!doubtful.is_empty()).then_some(sentence)
@@ -119,6 +135,14 @@ impl Results<'_> {
         }
     }
 
+    /// What a catalogue says about the components: the table, and a sentence for each.
+    pub(super) fn matches(&self, catalogue: &Catalogue) -> (String, Vec<String>) {
+        let posterior = self.posterior();
+        let names: Vec<String> = (0..posterior.components()).map(|k| self.name(k)).collect();
+        let matches = catalogue.matches(&posterior.dictionary, names.len());
+        (catalogue.table(&names, &matches), matches.iter().map(|found| catalogue.sentence(found)).collect())
+    }
+
     fn table(&self) -> String {
         let posterior = self.posterior();
         let parts = posterior.components();
@@ -126,12 +150,12 @@ impl Results<'_> {
         let judged = if posterior.evidence.is_some() { "  evidence" } else { "" };
         let chains = if self.chains.recurrence.is_some() { "  chains" } else { "" };
         let mut table =
-            format!("\n part   share              on in      pi{judged}{chains}   strongest features\n");
+            format!("\ncomponent   share              on in      pi{judged}{chains}   strongest features\n");
         for k in 0..parts.min(MOST_ROWS) {
             let component = self.component(k);
             let mut row = format!(
-                "{:>5}  {:>5.1}%  {} {:>8}  {:>6.3}",
-                k,
+                "{:>9}  {:>5.1}%  {} {:>8}  {:>6.3}",
+                component.name,
                 100.0 * component.share,
                 text::bar(component.share / largest, 8),
                 text::grouped(component.usage.round() as usize),
@@ -149,7 +173,7 @@ impl Results<'_> {
             let _ = writeln!(table, "{row}");
         }
         if parts > MOST_ROWS {
-            let _ = writeln!(table, "       and {} more in summary.json", parts - MOST_ROWS);
+            let _ = writeln!(table, "           and {} more in summary.json", parts - MOST_ROWS);
         }
         table
     }
@@ -174,13 +198,13 @@ fn nats(evidence: f64) -> String {
     if evidence > MUCH_EVIDENCE { format!("> {MUCH_EVIDENCE}") } else { format!("{evidence:.0}") }
 }
 
-/// The number of parts at every resolution, coarsest first, with a bar each; nothing if there is none.
-fn path_picture(path: &[(f64, usize)]) -> String {
+/// The number of components at every resolution, coarsest first, with a bar each; nothing if there is none.
+fn path_picture(path: &[(f64, usize)], many: &str) -> String {
     let most = path.iter().map(|&(_, parts)| parts).max().unwrap_or(0);
     if most == 0 {
         return String::new();
     }
-    let mut line = "parts by resolution".to_owned();
+    let mut line = format!("{many} by resolution");
     for &(coarsening, parts) in path {
         let level = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'][(8 * parts).div_ceil(most).max(1) - 1];
         let _ = write!(line, "   {} {level} {}", text::resolution(coarsening), text::grouped(parts));
@@ -189,9 +213,9 @@ fn path_picture(path: &[(f64, usize)]) -> String {
     line
 }
 
-/// How many parts there are and how sure that is.
-fn headline(chains: &Chains, forced: bool) -> String {
-    let mut line = text::plural(chains.n_components, "part", "parts");
+/// How many components there are and how sure that is.
+fn headline(chains: &Chains, (one, many): (&str, &str), forced: bool) -> String {
+    let mut line = text::plural(chains.n_components, one, many);
     match (forced, chains.interval) {
         (true, _) => line += ", as asked for",
         (false, None) => line += " (one chain: how sure is not known)",

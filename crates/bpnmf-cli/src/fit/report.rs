@@ -43,6 +43,7 @@ impl<'a> Results<'a> {
         let config = self.config;
         let mut facts = vec![
             ("file", self.source.path.clone()),
+            ("read as", self.source.read_as.clone().unwrap_or_default()),
             ("method", config.engine.name().to_owned()),
             ("preset", config.preset.to_owned()),
             ("seed", config.options.seed.to_string()),
@@ -58,6 +59,7 @@ impl<'a> Results<'a> {
                 facts.push((told, r_hat_text(r_hat)));
             }
         }
+        facts.retain(|(_, value)| !value.is_empty());
         facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 }

@@ -4,7 +4,7 @@ use super::output::coarsening;
 use bpnmf::{Fit, Resolution, TraceRow};
 use std::fmt::Write as _;
 
-/// The columns but for the last: `reconstruction_1` and so on, `coarsening` and `n_components`.
+/// The columns but for the last: `reconstruction_1` and so on, `coarsening`, `n_components`, and moves between numbers.
 const COLUMNS: [&str; 18] = [
     "iteration",
     "active",
@@ -33,7 +33,7 @@ const CHAIN: usize = 16;
 pub(super) fn table(fits: &[Fit]) -> String {
     let mut table = COLUMNS.join(",");
     (1..=bpnmf::PROBES).for_each(|i| table += &format!(",reconstruction_{i}"));
-    table += ",coarsening,n_components\n";
+    table += ",coarsening,n_components,births,births_accepted,deaths,deaths_accepted\n";
     for (i, fit) in fits.iter().enumerate() {
         fit.resolution_path().iter().for_each(|at| path_line(&mut table, i + 1, at));
         for (row, number) in fit.trace.iter().zip(fit.numbers()) {
@@ -48,7 +48,7 @@ fn path_line(table: &mut String, chain: usize, at: &Resolution) {
     let before = ",".repeat(CHAIN - 1);
     let after = ",".repeat(COLUMNS.len() - CHAIN + bpnmf::PROBES);
     let (number, coarsening) = (at.components, at.coarsening);
-    let _ = writeln!(table, "0,{number}{before}{chain}{after}{coarsening},{number}");
+    let _ = writeln!(table, "0,{number}{before}{chain}{after}{coarsening},{number},,,,");
 }
 
 /// An iteration. The columns of the tiers are shares of the sites visited.
@@ -82,5 +82,10 @@ fn line(table: &mut String, chain: usize, row: &TraceRow, coarsening: f64, numbe
     for rate in row.reconstruction {
         let _ = write!(table, ",{rate}");
     }
-    let _ = writeln!(table, ",{coarsening},{number}");
+    let tried = &row.jumped;
+    let _ = writeln!(
+        table,
+        ",{coarsening},{number},{},{},{},{}",
+        tried.births, tried.births_accepted, tried.deaths, tried.deaths_accepted
+    );
 }

@@ -3,7 +3,7 @@
 use crate::args::SeparateArgs;
 use crate::failure::Failure;
 use crate::memory;
-use bpnmf_audio::{Channel, Sound, Stft};
+use bpnmf_audio::{Channel, Sound};
 use std::path::Path;
 
 /// The highest rate that is worked at unless somebody asks: above, nobody hears anything.
@@ -47,12 +47,6 @@ pub(crate) fn references(args: &SeparateArgs, mixture: &Sound) -> Result<Vec<Ref
         references.push(Reference { name, sound });
     }
     Ok(references)
-}
-
-/// How the recording is cut into frames.
-pub(crate) fn frames(args: &SeparateArgs, sound: &Sound) -> Result<Stft, Failure> {
-    let window = args.window.unwrap_or_else(|| bpnmf_audio::default_window(sound.rate, sound.samples.len()));
-    Stft::new(window, args.hop.unwrap_or(window / 2)).map_err(Failure::sound)
 }
 
 fn channel(args: &SeparateArgs) -> Result<Channel, Failure> {

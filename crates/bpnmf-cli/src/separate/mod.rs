@@ -2,8 +2,10 @@
 
 pub(crate) mod groups;
 mod input;
+mod notes;
 mod output;
 mod page;
+pub(crate) mod regroup;
 mod sounds;
 mod stems;
 
@@ -17,10 +19,10 @@ use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{fit, interrupt, text};
 use bpnmf::{Counts, StopReason};
-use bpnmf_audio::{Fault, Levels, Parts, Sound, Stft, notes};
+use bpnmf_audio::{Fault, Framing, Levels, Recording, notes::CHAINS};
 pub(crate) use input::samples_in_memory;
+use notes::Notes;
 use output::Separation;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -30,34 +32,36 @@ use stems::Plan;
 const MOST_LEVELS: u32 = 1_000_000;
 
 pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, Failure> {
-    run(args, start, std::io::stdout().is_terminal())
+    run(args, start, true)
 }
 
 /// Separates, and shows the result to whoever watches if `page`.
 pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<ExitCode, Failure> {
     let mut config = Config::check(&args.model)?;
     config.force = args.force;
-    config.chains = args.model.chains.unwrap_or(notes::CHAINS);
+    config.chains = args.model.chains.unwrap_or(CHAINS);
     Plan::check(args)?;
     let levels = levels(args)?;
     Claim::check_free(&args.out)?;
     start.check(&args.out, args.force)?;
-    let names = [&[sounds::COMPONENTS, sounds::STEMS], &FILES[..]].concat();
+    // The summary last: where it stands, the others are complete.
+    let files = [&notes::FILES[..], &[sounds::RECORDING], &FILES].concat();
+    let names = [&[sounds::COMPONENTS, sounds::STEMS], &files[..]].concat();
     let folder = Folder::unused(&args.out, &names, args.force)?;
 
     let begin = Instant::now();
     let mixture = input::mixture(args)?;
-    let stft = input::frames(args, &mixture)?;
-    if let Some(search) = &mut config.options.search {
-        notes::prepare(search, mixture.rate, stft.window(), stft.hop());
-    }
+    let stft = Framing { window: args.window, hop: args.hop }
+        .of(mixture.rate, mixture.samples.len())
+        .map_err(Failure::sound)?;
     let plan = Plan::new(args, input::references(args, &mixture)?)?;
     let pool = pool(config.workers.threads())?;
-    let magnitudes = pool.install(|| stft.magnitudes(&mixture.samples));
     let refused =
         |fault: Fault| Failure::sound(bpnmf_audio::Error::Recording { path: args.input.clone(), fault });
-    let (counts, scale) = bpnmf_audio::to_counts(&magnitudes, stft.bins(), levels).map_err(refused)?;
-    let magnitudes = bpnmf_audio::to_units(magnitudes, scale);
+    let (recording, counts) = pool.install(|| Recording::new(mixture, stft, levels)).map_err(refused)?;
+    if let Some(search) = &mut config.options.search {
+        recording.prepare(search);
+    }
     let source = source(args, &counts);
     let counts = config.meet(counts, &args.model, Place { path: &args.input, transposed: false })?;
     let _claim = folder.claim(&names, args.force)?;
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
     let progress = Progress::new(mode, config.options.iterations, config.chains);
-    progress.header(&header(&source, &mixture));
+    progress.header(&header(&source, &recording));
     interrupt::listen()?;
     let read = begin.elapsed().as_secs_f64();
     let start = Instant::now();
@@ -91,42 +95,39 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
             source.path
         )));
     }
-    let mut parts = Parts::from(posterior);
     let staging = folder.staged()?;
     let search = chains.fit().discovery.as_ref().map_or(0.0, |discovery| discovery.seconds);
     let mut stages = vec![("read", read), ("search", search), ("sampling", seconds - search)];
     let made = pool.install(|| {
         let start = Instant::now();
-        parts.polish(&magnitudes);
+        let parts = recording.parts(posterior);
         stages.push(("polish", start.elapsed().as_secs_f64()));
         let start = Instant::now();
-        let stems = plan.stems(&parts, posterior, &stft, scale, args.residual)?;
-        let clipped =
-            sounds::write(staging.folder(), &mixture, &stft, &parts, &magnitudes, &stems, args.format)?;
+        let heard = recording.transcription(&parts, &posterior.inclusion);
+        let stems = plan.stems(&recording, &parts, &heard, &posterior.activations, args.residual)?;
+        let clipped = sounds::write(staging.folder(), &recording, &parts, &stems, true, args.format)?;
         stages.push(("sounds", start.elapsed().as_secs_f64()));
-        Ok::<_, Failure>((stems, clipped))
+        Ok::<_, Failure>((parts, heard, stems, clipped))
     });
-    let (stems, clipped) = made.map_err(|failure| keeper.refused(failure))?;
+    let (parts, heard, stems, clipped) = made.map_err(|failure| keeper.refused(failure))?;
     let separation = Separation {
         results: &results,
-        mixture: &mixture,
-        stft: &stft,
+        recording: &recording,
         parts: &parts,
-        magnitudes: &magnitudes,
-        scale,
+        notes: Notes { heard: &heard, stems: &stems },
         stems: &stems,
         clipped: &clipped,
         stages: &stages,
     };
     separation.write(staging.folder())?;
-    staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &FILES)?;
+    staging.commit(&folder, &[sounds::COMPONENTS, sounds::STEMS], &files)?;
     if mode == Mode::Json {
         progress.done(&results.done_event(&folder, &[]));
     } else if page && !args.model.quiet {
         text::print(&separation.for_people(&folder))?;
     }
     if results.stop_reason() == StopReason::Interrupted {
-        return Err(fit::interrupted(&chains, config.options.iterations, &folder, &keeper));
+        return Err(fit::interrupted_run(&chains, &config, &folder, &keeper));
     }
     keeper.over();
     Ok(ExitCode::SUCCESS)
@@ -159,23 +160,26 @@ fn source(args: &SeparateArgs, counts: &Counts) -> Source {
         missing: 0,
         total: counts.total(),
         whole_counts: true,
+        recording: true,
+        read_as: None,
         feature_names: None,
         observation_names: None,
     }
 }
 
-fn header(source: &Source, mixture: &Sound) -> String {
+fn header(source: &Source, recording: &Recording) -> String {
+    let sound = recording.sound();
     format!(
         "{}: {} at {} Hz, {} frequencies x {} frames",
         source.path,
-        text::duration(mixture.seconds()),
-        text::grouped(mixture.rate as usize),
+        text::duration(sound.seconds()),
+        text::grouped(sound.rate as usize),
         text::grouped(source.features),
         text::grouped(source.observations),
     )
 }
 
 /// Seconds from one frame to the next.
-fn frame_seconds(stft: &Stft, rate: u32) -> f64 {
-    stft.hop() as f64 / f64::from(rate)
+fn frame_seconds(recording: &Recording) -> f64 {
+    recording.stft().hop() as f64 / f64::from(recording.sound().rate)
 }

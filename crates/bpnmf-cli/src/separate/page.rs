@@ -5,6 +5,7 @@ use super::output::Separation;
 use super::sounds::{COMPONENTS, STEMS};
 use crate::folder::Folder;
 use crate::text;
+use bpnmf_audio::Kind;
 use std::fmt::Write as _;
 
 /// Parts and stems that the page shows.
@@ -25,7 +26,7 @@ impl Separation<'_> {
         let stems = if self.stems.names.is_empty() { "" } else { "stems/, " };
         let _ = writeln!(
             page,
-            "\n{}: {COMPONENTS}/, {stems}model.npz, summary.json, trace.csv\nSee and listen: {}",
+            "\n{}: {COMPONENTS}/, {stems}notes.csv, notes.mid, model.npz, summary.json, trace.csv\nSee and listen: {}",
             folder.path().display(),
             folder.file("report.html").display()
         );
@@ -40,24 +41,33 @@ impl Separation<'_> {
     fn table(&self) -> String {
         let posterior = self.results.posterior();
         let largest = posterior.share.first().copied().unwrap_or(0.0).max(f64::MIN_POSITIVE);
-        let seconds = frame_seconds(self.stft, self.mixture.rate);
-        let bin = f64::from(self.mixture.rate) / self.stft.window() as f64;
-        let mut table = "\n part   share              on for   strongest at\n".to_owned();
+        let seconds = frame_seconds(self.recording);
+        let heard = self.notes.heard;
+        let offset = 12.0 * (heard.a4 / 440.0).log2();
+        let mut table = "\n part   share              on for   sounds like\n".to_owned();
         for k in 0..posterior.components().min(MOST_ROWS) {
-            let spectrum = self.parts.spectrum(k);
-            let strongest = (0..spectrum.len()).rev().max_by(|&f, &g| spectrum[f].total_cmp(&spectrum[g]));
+            let pitch = &heard.pitches[k];
+            let what = match pitch.kind {
+                Kind::Note => bpnmf_audio::note_name((pitch.midi - offset).round() as i32),
+                other => other.name().to_owned(),
+            };
             let _ = writeln!(
                 table,
-                "{k:>5}  {:>5.1}%  {} {:>8}   {:.0} Hz",
+                "{k:>5}  {:>5.1}%  {} {:>8}   {what}",
                 100.0 * posterior.share[k],
                 text::bar(posterior.share[k] / largest, 8),
                 text::duration(posterior.usage[k] * seconds),
-                strongest.unwrap_or(0) as f64 * bin,
             );
         }
         if posterior.components() > MOST_ROWS {
             let _ = writeln!(table, "       and {} more in summary.json", posterior.components() - MOST_ROWS);
         }
+        let _ = writeln!(
+            table,
+            "{} heard, A4 at {:.1} Hz",
+            text::plural(heard.notes.len(), "note", "notes"),
+            heard.a4
+        );
         table
     }
 
@@ -66,7 +76,7 @@ impl Separation<'_> {
         let share = &self.results.posterior().share;
         let mut lines = String::new();
         for (i, name) in self.stems.names.iter().enumerate().take(MOST_ROWS) {
-            let what = match self.stems.members.get(i) {
+            let what = match self.stems.stems.members.get(i) {
                 None => "what no part explains".to_owned(),
                 Some(members) if members.is_empty() => "no parts".to_owned(),
                 Some(members) => {

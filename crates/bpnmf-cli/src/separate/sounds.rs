@@ -1,11 +1,11 @@
 //! The sounds of parts and stems as wav files, all in one pass over the recording.
 
-use super::stems::{Stems, numbered};
+use super::stems::{Named, numbered};
 use crate::args::FormatName;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use bpnmf_audio::wav::{Depth, Writer};
-use bpnmf_audio::{Parts, Sound, Stft, Wiener};
+use bpnmf_audio::{Parts, Recording};
 
 /// The folder of the parts.
 pub(crate) const COMPONENTS: &str = "components";
@@ -19,26 +19,23 @@ pub(crate) struct Clipped {
     pub(crate) samples: u64,
 }
 
-/// Writes components/ and stems/ into `folder`. `magnitudes` are in the units of the parts. Gives the files in which
-/// samples were clipped.
+/// The recording as it was worked on: one channel, at its rate.
+pub(crate) const RECORDING: &str = "recording.wav";
+
+/// Writes stems/ into `folder`, and components/ if `components`. Gives the files in which samples were clipped.
 pub(crate) fn write(
     folder: &Folder,
-    mixture: &Sound,
-    stft: &Stft,
+    recording: &Recording,
     parts: &Parts,
-    magnitudes: &[f32],
-    stems: &Stems,
+    stems: &Named,
+    components: bool,
     format: FormatName,
 ) -> Result<Vec<Clipped>, Failure> {
-    let (pieces, members) = stems.made_of(parts);
-    let mut wiener = Wiener::of_pieces(parts, pieces, &members);
-    if stems.unexplained {
-        wiener = wiener.with_residual(magnitudes);
-    }
-    let of_parts = numbered(0, parts.components()).into_iter().map(|name| format!("{COMPONENTS}/{name}.wav"));
+    let many = if components { parts.components() } else { 0 };
+    let of_parts = numbered(0, many).into_iter().map(|name| format!("{COMPONENTS}/{name}.wav"));
     let of_stems = stems.names.iter().map(|name| format!("{STEMS}/{name}.wav"));
     let files: Vec<String> = of_parts.chain(of_stems).collect();
-    let folders = [(COMPONENTS, true), (STEMS, !stems.names.is_empty())];
+    let folders = [(COMPONENTS, components), (STEMS, !stems.names.is_empty())];
     for (name, _) in folders.iter().filter(|(_, wanted)| *wanted) {
         folder.inner(name).create()?;
     }
@@ -47,17 +44,14 @@ pub(crate) fn write(
         FormatName::Int24 => Depth::Int24,
         FormatName::Float => Depth::Float32,
     };
-    let length = mixture.samples.len() as u64;
-    let begin = |file: &String| Writer::create(&folder.file(file), mixture.rate, depth, length);
+    let sound = recording.sound();
+    let length = sound.samples.len() as u64;
+    let begin = |file: &String| Writer::create(&folder.file(file), sound.rate, depth, length);
     let mut writers =
         files.iter().map(begin).collect::<Result<Vec<Writer>, _>>().map_err(Failure::sound_out)?;
-    stft.filter(
-        &mixture.samples,
-        wiener.outputs(),
-        |frame, gains| wiener.gains(frame, gains),
-        |output, samples| writers[output].push(samples),
-    )
-    .map_err(Failure::sound_out)?;
+    recording
+        .filter(parts, &stems.stems, components, |output, samples| writers[output].push(samples))
+        .map_err(Failure::sound_out)?;
     let mut clipped = Vec::new();
     for (writer, file) in writers.into_iter().zip(files) {
         let samples = writer.finish().map_err(Failure::sound_out)?;

@@ -1,11 +1,10 @@
 //! Which parts make which stem, by whatever way was asked for.
 
-use super::groups::Groups;
+use super::groups::{Groups, Made};
 use super::input::Reference;
 use crate::args::{PickName, SeparateArgs};
 use crate::failure::Failure;
-use bpnmf::Posterior;
-use bpnmf_audio::{Parts, Pieces, Stft};
+use bpnmf_audio::{Grouping, Parts, Recording, Stems, Transcription};
 
 /// The stem of what no part explains, and with --pick one of the parts that nobody picked.
 pub(crate) const RESIDUAL: &str = "residual";
@@ -17,37 +16,21 @@ const MOST_STEMS: usize = 1000;
 pub(crate) enum Plan {
     /// Not at all.
     Nothing,
-    /// So many, by what belongs together.
-    Number(usize),
+    /// So many, by what belongs together; and whether an instrument may play several notes at once.
+    Number(usize, bool),
     /// By a file.
     Groups(Groups),
     /// By recordings of the sources.
     References(Vec<Reference>, PickName),
 }
 
-/// The stems.
+/// Stems with names.
 #[derive(Debug, Default)]
-pub(crate) struct Stems {
+pub(crate) struct Named {
+    /// One a stem; that of what no part explains is the last one.
     pub(crate) names: Vec<String>,
-    /// The parts of each stem, increasing; every part is in one, or in several if there are pieces.
-    pub(crate) members: Vec<Vec<usize>>,
-    /// The pieces that stems are made of, if parts were split.
-    pub(crate) pieces: Option<Pieces>,
-    /// The last name is that of what no part explains, and has no members.
-    pub(crate) unexplained: bool,
-    /// Of each reference with each part.
-    pub(crate) correlations: Option<Vec<Vec<f64>>>,
+    pub(crate) stems: Stems,
     pub(crate) warnings: Vec<String>,
-}
-
-impl Stems {
-    /// The model that the stems are sums of, and what of it each has.
-    pub(crate) fn made_of<'a>(&'a self, parts: &'a Parts) -> (&'a Parts, Vec<Vec<usize>>) {
-        let Some(pieces) = &self.pieces else {
-            return (parts, self.members.clone());
-        };
-        (&pieces.parts, pieces.by_owner(self.members.len()))
-    }
 }
 
 impl Plan {
@@ -94,72 +77,67 @@ impl Plan {
             };
         }
         Ok(match args.stems {
-            Some(wanted) => Self::Number(wanted),
+            Some(wanted) => Self::Number(wanted, args.polyphonic),
             None if references.is_empty() => Self::Nothing,
             None => Self::References(references, pick),
         })
     }
 
-    /// The stems of these parts, in whose units the magnitudes are times `scale`.
+    /// The stems of these parts; `activations` are the posterior means of H S.
     pub(crate) fn stems(
         &self,
+        recording: &Recording,
         parts: &Parts,
-        posterior: &Posterior,
-        stft: &Stft,
-        scale: f64,
+        heard: &Transcription,
+        activations: &[f32],
         unexplained: bool,
-    ) -> Result<Stems, Failure> {
-        let components = parts.components();
-        let mut stems = Stems { unexplained, ..Stems::default() };
+    ) -> Result<Named, Failure> {
+        let stems = |grouping: &Grouping<'_>| {
+            recording.stems(parts, heard, activations, grouping).with_unexplained(unexplained)
+        };
+        let mut named = Named::default();
         match self {
-            Self::Nothing => {}
-            Self::Number(wanted) => {
-                stems.members = bpnmf_audio::group(parts, *wanted);
-                let many = stems.members.len();
-                stems.names = numbered(1, many);
+            Self::Nothing => named.stems = stems(&Grouping::Nothing),
+            Self::Number(wanted, polyphonic) => {
+                named.stems = stems(&Grouping::Voices { wanted: *wanted, polyphonic: *polyphonic });
+                let many = named.stems.members.len();
+                named.names = numbered(1, many);
                 if many < *wanted {
-                    stems
+                    named
                         .warnings
-                        .push(format!("{wanted} stems were asked for, but there are only {many} parts"));
+                        .push(format!("{wanted} stems were asked for, but there are sounds for only {many}"));
                 }
             }
             Self::Groups(groups) => {
-                (stems.names, stems.members) = groups.stems(components)?.into_iter().unzip()
+                let (names, made) = groups.stems(parts.components(), &heard.events)?;
+                named.stems = stems(&match &made {
+                    Made::Parts(members) => Grouping::Parts(members),
+                    Made::Events(of) => Grouping::Events(of, names.len()),
+                });
+                named.names = names;
             }
             Self::References(references, pick) => {
-                stems.names = references.iter().map(|reference| reference.name.clone()).collect();
-                stems.members = vec![Vec::new(); references.len()];
-                let magnitudes = |reference: &Reference| {
-                    bpnmf_audio::to_units(stft.magnitudes(&reference.sound.samples), scale)
-                };
-                if *pick == PickName::All {
-                    let magnitudes: Vec<Vec<f32>> = references.iter().map(magnitudes).collect();
-                    let pieces = bpnmf_audio::pick_all(parts, &magnitudes);
-                    for (&k, &r) in pieces.origin.iter().zip(&pieces.owner) {
-                        stems.members[r].push(k);
-                    }
-                    stems.pieces = Some(pieces);
-                } else {
-                    let envelope =
-                        |reference| bpnmf_audio::power_envelope(&magnitudes(reference), stft.bins());
-                    let envelopes: Vec<Vec<f64>> = references.iter().map(envelope).collect();
-                    let picked = bpnmf_audio::pick_one(&envelopes, &posterior.activations);
-                    let left = |k: &usize| !picked.parts.contains(&Some(*k));
-                    stems.members = picked.parts.iter().map(|part| part.iter().copied().collect()).collect();
-                    stems.members.push((0..components).filter(left).collect());
-                    stems.names.push(RESIDUAL.to_owned());
-                    stems.correlations = Some(picked.correlations);
+                let magnitudes = |reference: &Reference| recording.magnitudes_of(&reference.sound.samples);
+                let magnitudes: Vec<Vec<f32>> = references.iter().map(magnitudes).collect();
+                named.names = references.iter().map(|reference| reference.name.clone()).collect();
+                named.stems = stems(&match pick {
+                    PickName::All => Grouping::PickAll(&magnitudes),
+                    PickName::One => Grouping::PickOne(&magnitudes),
+                });
+                let empty = references.iter().zip(&named.stems.members);
+                for (reference, _) in empty.filter(|(_, members)| members.is_empty()) {
+                    let name = &reference.name;
+                    named.warnings.push(format!("no part was found for {name}: its stem is all but silent"));
                 }
-                let empty = stems.names.iter().zip(&stems.members).take(references.len());
-                for (name, _) in empty.filter(|(_, members)| members.is_empty()) {
-                    stems.warnings.push(format!("no part was found for {name}: its stem is all but silent"));
+                if *pick == PickName::One {
+                    named.names.push(RESIDUAL.to_owned());
                 }
             }
         }
         if unexplained {
-            stems.names.push(RESIDUAL.to_owned());
+            named.names.push(RESIDUAL.to_owned());
         }
-        Ok(stems)
+        Ok(named)
     }
 }
 

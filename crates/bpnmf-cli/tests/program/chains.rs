@@ -82,13 +82,14 @@ fn a_number_of_parts_near_the_most_there_can_be_is_warned_of() {
     bench.write_table("table.csv");
     let printed =
         bench.warns("fit table.csv --preset paper --engine gibbs --init scaled -k 1 --out tight --quiet");
-    let told = "the number of parts comes within 10 % of the most there can be, 1: use more --components";
+    let told =
+        "the number of components comes within 10 % of the most there can be, 1: use more --max-components";
     assert_eq!(printed, format!("warning: {told}\n"));
     let tight = bench.json("tight/summary.json");
     assert!(tight["warnings"].as_array().unwrap().contains(&told.into()), "{}", tight["warnings"]);
     bench.ok("fit table.csv --preset paper --engine gibbs --init scaled -k 30 --out wide");
     let wide = bench.json("wide/summary.json");
-    let about_size = |warning: &Value| warning.as_str().unwrap().contains("--components");
+    let about_size = |warning: &Value| warning.as_str().unwrap().contains("--max-components");
     assert!(!wide["warnings"].as_array().unwrap().iter().any(about_size), "{}", wide["warnings"]);
 }
 
@@ -147,12 +148,12 @@ fn every_place_has_the_same_number_of_parts() {
         let [first, last] = [0, 1].map(|i| summary["n_components_interval"][i].as_u64().unwrap());
         assert!((first..=last).contains(&number));
         let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
-        assert!(page.contains(&format!("is made of <b>{number} parts</b>")), "{number}");
+        assert!(page.contains(&format!("is made of <b>{number} components</b>")), "{number}");
         assert_eq!(page.matches("<article>").count() as u64, number);
         // The middle row of the chain that is shown has it, too.
         let shown = trace(&bench, "out/trace.csv").remove(&summary["chain_shown"].to_string()).unwrap();
         let rows = shown.iter().filter(|row| row[0].parse::<usize>().unwrap() > 4);
-        let mut numbers: Vec<u64> = rows.map(|row| row.last().unwrap().parse().unwrap()).collect();
+        let mut numbers: Vec<u64> = rows.map(|row| row[23].parse().unwrap()).collect();
         numbers.sort_unstable();
         assert_eq!(numbers[(numbers.len() - 1) / 2], number);
     }
@@ -233,7 +234,9 @@ fn an_interrupt_ends_all_chains() {
         );
         assert_eq!(last["stop_reason"], "interrupted");
         let summary = bench.json("out/summary.json");
-        assert_eq!((&summary["stop_reason"], &summary["chains"]), (&"interrupted".into(), &4.into()));
+        assert_eq!(summary["stop_reason"], "interrupted");
+        let begun = summary["chains"].as_u64().unwrap();
+        assert!((1..=4).contains(&begun), "{begun}");
         assert!(summary["iterations"].as_u64().unwrap() > 1, "not one that was only begun");
     }
 }

@@ -2,6 +2,7 @@
 
 mod bad_inputs;
 mod bad_sounds;
+mod catalogue;
 mod chains;
 mod demo;
 mod edges;
@@ -52,8 +53,8 @@ impl Bench {
     /// warns of, too: chains that disagree, and a number of parts near the most there can be.
     fn ok(&self, arguments: &str) -> String {
         let output = self.run(arguments);
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        let of_summary = ["warning: the chains ", "warning: the number of parts comes "];
+        let stderr = told(output.stderr);
+        let of_summary = ["warning: the chains ", "warning: the number of components comes "];
         let warned = |line: &&str| of_summary.iter().any(|start| line.starts_with(start));
         let told: Vec<&str> = stderr.lines().filter(|line| !warned(line)).collect();
         assert_eq!((output.status.code(), told), (Some(0), vec![]), "bpnmf {arguments}");
@@ -63,7 +64,7 @@ impl Bench {
     /// Runs what must succeed, and gives what it prints on stderr.
     fn warns(&self, arguments: &str) -> String {
         let output = self.run(arguments);
-        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stderr = told(output.stderr);
         assert_eq!(output.status.code(), Some(0), "bpnmf {arguments}: {stderr}");
         stderr
     }
@@ -71,7 +72,7 @@ impl Bench {
     /// Runs what must fail with this code, and gives the sentence.
     fn fails(&self, arguments: &str, code: i32) -> String {
         let output = self.run(arguments);
-        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stderr = told(output.stderr);
         assert_eq!(
             (output.status.code(), output.stdout.len()),
             (Some(code), 0),
@@ -99,6 +100,12 @@ impl Bench {
     fn write_table(&self, name: &str) {
         self.write(name, table(","));
     }
+}
+
+/// What stands on stderr, but for the lines that say how far a run is: these begin with a clock.
+fn told(stderr: Vec<u8>) -> String {
+    let text = String::from_utf8(stderr).unwrap();
+    text.split_inclusive('\n').filter(|line| !line.starts_with('[')).collect()
 }
 
 /// Two parts that take turns, and a column in which both are on.

@@ -15,7 +15,7 @@ fn table(change: impl Fn(f64, f64) -> f64) -> String {
 fn told(bench: &Bench, table: &str, flags: &str) -> String {
     bench.write("data.csv", table);
     let output = bench.run(&format!("fit data.csv -n 5 --out out --force {flags}"));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = crate::told(output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
     let warnings = bench.json("out/summary.json")["warnings"].to_string();
     for line in told.lines() {

@@ -6,11 +6,47 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_piped_fit_prints_nothing() {
+fn a_piped_fit_prints_plain_lines_on_stderr_and_the_summary_on_stdout_unless_it_shall_be_quiet() {
     let bench = Bench::new();
     bench.write_table("table.csv");
-    assert_eq!(bench.ok("fit table.csv -k 5 -n 5 --out out"), "");
-    assert_eq!(bench.ok("fit table.csv -k 5 -n 5 --out out --force --quiet"), "");
+    let output = bench.run("fit table.csv --seed 1 --out out");
+    let (stdout, stderr) = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).into();
+    assert!(stdout.starts_with("2 components (90 %: 2), 4 chains"), "{stdout}");
+    assert!(stdout.contains("out: model.npz, "), "{stdout}");
+    assert!(stderr.starts_with("[0:00] table.csv: 12 observations x 6 features"), "{stderr}");
+    assert!(!stderr.contains(['\u{1b}', '\r']), "no control characters: {stderr:?}");
+    // A run of a moment has no more to say.
+    assert!(stderr.lines().all(|line| line.starts_with('[') || line.starts_with("warning: ")), "{stderr}");
+    assert_eq!(bench.ok("fit table.csv --seed 1 --out out --force --quiet"), "");
+    let output = bench.run("fit table.csv --seed 1 --out out --force --quiet");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn a_log_says_how_far_a_run_is_every_few_seconds() {
+    let bench = Bench::new();
+    bench.write_table("table.csv");
+    let run = "fit table.csv --preset paper -k 50 -n 100000000 --no-stop --out out --time-budget 7s";
+    let lines: Vec<String> =
+        String::from_utf8(bench.run(run).stderr).unwrap().lines().map(str::to_owned).collect();
+    assert!((2..=3).contains(&lines.len()), "{lines:?}");
+    assert!(lines[1].starts_with("[0:0") && lines[1].contains(" of 100,000,000 at most: "), "{lines:?}");
+    assert!(lines[1].contains(" left"), "{lines:?}");
+    assert!(lines[1].as_str() > "[0:05]", "the first after five seconds: {lines:?}");
+}
+
+#[test]
+fn a_doubt_about_the_data_is_told_at_once_and_again_at_the_end() {
+    let bench = Bench::new();
+    let row =
+        |f: usize| (0..12).map(|t| (3 * crate::value(f, t)).to_string()).collect::<Vec<_>>().join(",") + "\n";
+    bench.write("tripled.csv", (0..6).map(row).collect::<String>());
+    let output = bench.run("fit tripled.csv --out out");
+    let (stdout, stderr) = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap()).into();
+    assert!(stderr.contains("\nwarning: all entries"), "{stderr}");
+    assert!(stdout.contains("\nwarning: all entries"), "{stdout}");
+    let quiet = bench.warns("fit tripled.csv --out out --force --quiet");
+    assert!(quiet.starts_with("warning: all entries") && quiet.lines().count() == 1, "{quiet}");
 }
 
 #[test]

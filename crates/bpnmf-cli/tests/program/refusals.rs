@@ -97,7 +97,7 @@ fn flags_out_of_range_are_named() {
     let bench = Bench::new();
     bench.write_table("table.csv");
     for (flags, told) in [
-        ("--components 0", "--components is 0: it must be between 1 and 1000000"),
+        ("--components 0", "--max-components is 0: it must be between 1 and 1000000"),
         ("--iterations 0", "--iterations is 0: it must be between 1 and 2^30"),
         ("--chains 0", "--chains is 0: it must be between 1 and 1000"),
         ("--chains 1001", "--chains is 1001: it must be between 1 and 1000"),
@@ -163,10 +163,13 @@ fn more_components_than_memory_holds_are_refused() {
     let bench = Bench::new();
     bpnmf_io::write_npy(&bench.path("wide.npy"), &Array::new(&[1, 2_000_000], vec![1u8; 2_000_000])).unwrap();
     let sentence = refusal(&bench, "wide.npy --preset paper --components 1000000");
-    assert!(sentence.ends_with("B: use fewer --components, or --force to try it"), "{sentence}");
+    assert!(sentence.ends_with("B: use fewer --max-components, or --force to try it"), "{sentence}");
     let sentence = refusal(&bench, "wide.npy --preset paper --components 100000 --chains 900");
     assert!(sentence.contains(" in 900 chains need "), "{sentence}");
-    assert!(sentence.ends_with("B: use fewer --components or --chains, or --force to try it"), "{sentence}");
+    assert!(
+        sentence.ends_with("B: use fewer --max-components or --chains, or --force to try it"),
+        "{sentence}"
+    );
 }
 
 #[test]

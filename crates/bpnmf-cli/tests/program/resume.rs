@@ -55,7 +55,7 @@ fn timeless(bench: &Bench, folder: &str) -> (Value, Vec<Vec<String>>) {
 /// Resumes, and compares with the unbroken run in `whole`.
 fn resume_and_compare(bench: &Bench, flags: &str) -> String {
     let output = bench.run(&format!("resume out {flags}"));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = crate::told(output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
     assert_eq!(bench.bytes("out/model.npz"), bench.bytes("whole/model.npz"));
     assert_eq!(timeless(bench, "out"), timeless(bench, "whole"));
@@ -128,15 +128,14 @@ fn a_run_that_was_stopped_in_its_search_goes_on_there_with_the_same_bytes() {
             fs::remove_dir_all(bench.path("out")).unwrap();
         }
     }
-    // An interrupt keeps the stage that it ended.
+    // An interrupt ends a stage in its middle: that one is done again.
     let mut child = begin(&bench, &format!("{job} --out out --json-progress"));
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     lines.for_each(drop);
     assert_eq!(child.wait().unwrap().code(), Some(1));
-    let told = resume_and_compare(&bench, "-v");
-    assert!(told.starts_with("chain 1 goes on in its search\n"), "{told}");
+    resume_and_compare(&bench, "");
 }
 
 #[test]
@@ -255,7 +254,7 @@ fn two_runs_do_not_share_a_folder_and_a_killed_one_leaves_no_lock() {
 /// Ends a run by a checkpoint that cannot be written, and gives its sentence.
 fn told_by(child: Child) -> String {
     let output = child.wait_with_output().unwrap();
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = crate::told(output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
     let last = told.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or_else(|| panic!("{told}")).to_owned()
@@ -392,11 +391,11 @@ fn checkpoints_are_told_with_v_and_none_are_kept_when_nobody_wants_them() {
     bench.write_table("table.csv");
     let job = "fit table.csv --preset paper -k 20 -n 300 --no-stop --out out --force";
     let output = bench.run(&format!("{job} -v --checkpoint-every 0.005"));
-    let told = String::from_utf8(output.stderr).unwrap();
+    let told = crate::told(output.stderr);
     assert!(told.starts_with("checkpoint of chain 1 after iteration "), "{told}");
     assert!(told.contains(" MB in ") && told.ends_with(" s\n"), "{told}");
     let output = bench.run(&format!("{job} -v --checkpoint-every 0"));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "no checkpoints are kept\n");
+    assert_eq!(crate::told(output.stderr), "no checkpoints are kept\n");
     assert_eq!(
         bench.fails("fit table.csv --out new --checkpoint-every -1", 2),
         "--checkpoint-every is -1: it must be at least 0, the seconds between two checkpoints"

@@ -180,3 +180,79 @@ fn what_cannot_be_scored_is_refused_with_the_names_of_the_files() {
     assert!(bench.fails("score -r text.wav -e x.wav", 2).starts_with("text.wav: "));
     assert_eq!(bench.run("score --reference a.wav").status.code(), Some(2));
 }
+
+#[test]
+fn notes_are_scored_from_tables_and_midi_files_alike() {
+    let bench = Bench::new();
+    let rows = [(0.0, 0.5, 60), (0.5, 1.0, 64), (1.0, 2.0, 67), (1.0, 2.0, 48)];
+    let track = |shift: f64, ends: f64| bpnmf_audio::Track {
+        name: "all".into(),
+        notes: rows
+            .map(|(onset, offset, midi)| {
+                let (onset, offset) = (onset + shift, offset + ends);
+                (bpnmf_audio::Played { onset, offset, midi: f64::from(midi) }, 90)
+            })
+            .to_vec(),
+    };
+    let table = rows.map(|(onset, offset, midi)| format!("x,{midi},{onset},{offset}\n")).concat();
+    bench.write("played.csv", format!("instrument,midi,onset_s,offset_s\n{table}"));
+    bench.write("found.mid", bpnmf_audio::write_midi(&[track(0.04, 0.3)]));
+    let scores: Value =
+        serde_json::from_str(&bench.ok("score --notes played.csv --estimate found.mid --json")).unwrap();
+    assert_eq!(scores["onset"], json!({"precision": 1.0, "recall": 1.0, "f1": 1.0}));
+    assert_eq!(scores["onset_offset"]["f1"], 0.0);
+    assert_eq!((&scores["played"], &scores["found"]), (&json!(4), &json!(4)));
+    bench.write("late.mid", bpnmf_audio::write_midi(&[track(0.06, 0.06)]));
+    let table = bench.ok("score --notes played.csv --estimate late.mid");
+    assert_eq!(
+        table,
+        "4 notes played, 4 found\n                     precision    recall        F1\n\
+         onset                    0.000     0.000     0.000\nonset and offset         0.000     0.000     0.000\n"
+    );
+}
+
+#[test]
+fn files_that_hold_no_notes_are_refused_with_a_sentence() {
+    let bench = Bench::new();
+    bench.write("good.csv", "onset_s,offset_s,midi\n0,1,60\n");
+    let none = bpnmf_audio::write_midi(&[bpnmf_audio::Track::default()]);
+    for (name, content, sentence) in [
+        ("none.mid", none.as_slice(), "there are no notes in it"),
+        ("empty.csv", &b"onset_s,offset_s,midi\n"[..], "there are no notes in it"),
+        (
+            "word.csv",
+            &b"onset_s,offset_s,midi\n0,1,C4\n"[..],
+            "line 2 has \"C4\" as midi: it must be a number",
+        ),
+        (
+            "other.csv",
+            &b"onset_s,midi\n0,60\n"[..],
+            "it has no column offset_s: a table of notes has the columns onset_s, offset_s and midi (or hertz)",
+        ),
+        (
+            "back.csv",
+            &b"onset_s,offset_s,midi\n2,1,60\n"[..],
+            "line 2 is no note: it must begin at 0 or later, end after it begins, and have a pitch",
+        ),
+        (
+            "bytes.mid",
+            &b"RIFF\xff\xfe"[..],
+            "this is neither text nor a MIDI file: a table (.csv) or a MIDI file is needed",
+        ),
+    ] {
+        bench.write(name, content);
+        for flags in
+            [format!("--notes {name} --estimate good.csv"), format!("--notes good.csv --estimate {name}")]
+        {
+            assert_eq!(bench.fails(&format!("score {flags}"), 2), format!("{name}: {sentence}"));
+        }
+    }
+    assert_eq!(
+        bench.fails("score --notes good.csv --estimate gone.csv", 2),
+        "gone.csv: there is no such file"
+    );
+    assert_eq!(
+        bench.fails("score --notes good.csv --estimate good.csv good.csv", 2),
+        "there are 2 estimates: give one file of notes, or a folder with notes.csv"
+    );
+}

@@ -1,8 +1,9 @@
 //! What a separation writes: sounds that add up, files that belong to this run alone, the same bytes for any threads.
 
 use crate::{Bench, exists};
+use bpnmf::{Plan, TraceRow, Workers};
 use bpnmf_audio::wav::{Depth, write};
-use bpnmf_audio::{Channel, Sound, read};
+use bpnmf_audio::{Channel, Framing, Grouping, Levels, Recording, Sound, read};
 use std::f32::consts::TAU;
 
 pub(crate) const RATE: u32 = 8000;
@@ -93,6 +94,10 @@ fn in_every_mode_the_stems_have_their_names_and_add_up_to_the_recording() {
             .map(|k| k.as_u64().unwrap())
             .collect();
         members.sort_unstable();
+        // Of events, stems may share a part.
+        if flags.contains("--stems") {
+            members.dedup();
+        }
         assert_eq!(members, (0..parts as u64).collect::<Vec<_>>(), "every part is in one stem: {flags}");
         if !flags.contains("--residual") {
             let error = worst(&sum(&bench, "out/components"), &mix);
@@ -111,7 +116,17 @@ fn every_file_is_there_and_tells_what_was_done() {
     bench.ok("separate mix.wav --reference low.wav high.wav --pick one --out new/out --window 256 --hop 64 --levels 40");
     assert_eq!(
         names(&bench, "new/out"),
-        ["components", "model.npz", "report.html", "stems", "summary.json", "trace.csv"]
+        [
+            "components",
+            "model.npz",
+            "notes.csv",
+            "notes.mid",
+            "recording.wav",
+            "report.html",
+            "stems",
+            "summary.json",
+            "trace.csv"
+        ]
     );
     let summary = bench.json("new/out/summary.json");
     let sound = &summary["sound"];
@@ -145,7 +160,8 @@ fn every_file_is_there_and_tells_what_was_done() {
             ("W_high", by_bin),
             ("H_high", by_part),
             ("W_filter", by_bin),
-            ("H_filter", by_part)
+            ("H_filter", by_part),
+            ("scale", &[1][..])
         ]
     );
     let (on, filter) = (&arrays[2].2, &arrays[9].2);
@@ -175,20 +191,162 @@ fn the_page_plays_the_stems_that_were_written() {
             .map(|stem| model["stems"][stem].as_array().unwrap())
             .map(|weights| (0..weights.len()).filter(|&k| weights[k] == 1.0).collect())
             .collect();
-        if out == "whole" {
-            assert!(
-                members
-                    .iter()
-                    .zip(stems)
-                    .all(|(members, stem)| stem["components"] == serde_json::json!(members))
-            );
-        } else {
-            // Pieces of parts: as many as parts are listed, and each in one stem.
-            assert_eq!(model["models"][1]["parts"], stems.iter().map(listed).sum::<usize>());
-            assert!(members.iter().zip(stems).all(|(members, stem)| members.len() == listed(stem)));
-            assert!(members[0].iter().all(|piece| !members[1].contains(piece)));
-        }
+        // Pieces of parts: as many as parts are listed, and each in one stem.
+        assert_eq!(model["models"][1]["parts"], stems.iter().map(listed).sum::<usize>());
+        assert!(members.iter().zip(stems).all(|(members, stem)| members.len() == listed(stem)));
+        assert!(members[0].iter().all(|piece| !members[1].contains(piece)));
     }
+}
+
+#[test]
+fn the_library_alone_gives_what_the_program_writes_bit_for_bit() {
+    let bench = Bench::new();
+    write_sounds(&bench);
+    bench.ok("separate mix.wav --stems 2 --seed 3 --threads 2 --out out");
+    let sound = read(&bench.path("mix.wav"), Channel::Mean).unwrap();
+    let stft = Framing::default().of(sound.rate, sound.samples.len()).unwrap();
+    let (recording, counts) = Recording::new(sound, stft, Levels::Typical).unwrap();
+    let (plan, workers) = (Plan { seed: 3, ..Plan::default() }, Workers::serial());
+    let (chains, parts) =
+        bpnmf_audio::separate(&recording, &counts, &plan, &workers, |_| |_: &TraceRow| true).unwrap();
+    for (name, _, written) in bench.arrays("out/model.npz") {
+        let found = match name.as_str() {
+            "W_filter" => parts.dictionary(),
+            "H_filter" => parts.activations(),
+            "S" => chains.fit().posterior.inclusion.clone(),
+            _ => continue,
+        };
+        assert!(found.iter().map(|&value| f64::from(value)).eq(written), "{name}");
+    }
+    let heard = recording.transcription(&parts, &chains.fit().posterior.inclusion);
+    let stems = recording.stems(&parts, &heard, &[], &Grouping::Voices { wanted: 2, polyphonic: false });
+    for (sound, name) in recording.sounds(&parts, &stems).into_iter().zip(["1", "2"]) {
+        assert_eq!(
+            sound,
+            read(&bench.path(&format!("out/stems/{name}.wav")), Channel::Mean).unwrap().samples
+        );
+    }
+}
+
+#[test]
+fn notes_are_those_that_are_played_and_the_table_and_the_midi_file_agree() {
+    let bench = Bench::new();
+    let (tone, rest) = (0.35, 0.05);
+    let keys = [57, 60, 64, 69, 60, 57, 64, 69, 57, 64, 60, 69];
+    let samples: Vec<f32> = (0..(12.0 * (tone + rest) * RATE as f32) as usize)
+        .map(|i| {
+            let at = i as f32 / RATE as f32;
+            let (number, time) = ((at / (tone + rest)) as usize, at % (tone + rest));
+            // A quarter of a semitone sharp.
+            let hertz = 440.0 * ((keys[number.min(11)] as f32 - 69.0 + 0.25) / 12.0).exp2();
+            let loudness = 0.2 * (time / 0.01).min(1.0) * ((tone - time) / 0.02).clamp(0.0, 1.0);
+            (1..=5).map(|n| loudness * 0.6f32.powi(n) * (TAU * hertz * n as f32 * at).sin()).sum()
+        })
+        .collect();
+    write(&bench.path("tune.wav"), &Sound { samples, rate: RATE }, Depth::Float32).unwrap();
+    let played: String = keys
+        .iter()
+        .enumerate()
+        .map(|(i, key)| format!("{},{},{key}\n", i as f32 * (tone + rest), i as f32 * (tone + rest) + tone))
+        .collect();
+    bench.write("played.csv", format!("onset_s,offset_s,midi\n{played}"));
+    bench.ok("separate tune.wav --out out --stems 1 --quiet");
+    let scores = |found: &str| -> serde_json::Value {
+        serde_json::from_str(&bench.ok(&format!("score --notes played.csv --estimate {found} --json")))
+            .unwrap()
+    };
+    let scores = [scores("out"), scores("out/notes.mid")];
+    assert_eq!(scores[0], scores[1], "the table and the MIDI file hold the same notes");
+    assert_eq!(scores[0]["onset"]["f1"], 1.0, "{}", scores[0]);
+    let summary = bench.json("out/summary.json");
+    let a4 = summary["tuning_hertz"].as_f64().unwrap();
+    assert!((a4 - 446.4).abs() < 1.5, "{a4}");
+    assert_eq!(summary["n_notes"], 12);
+    let pitches = summary["pitches"].as_array().unwrap();
+    assert!(pitches.iter().filter(|pitch| pitch["kind"] == "note").count() >= 4, "{pitches:?}");
+    let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+    assert!(page.contains("<h2>Notes</h2>") && page.contains("<title>A4, "));
+}
+
+#[test]
+fn regrouped_stems_are_those_of_the_separation_with_these_groups_sample_for_sample() {
+    let bench = Bench::new();
+    write_sounds(&bench);
+    bench.ok("separate mix.wav --out parts -n 20 --levels 70 --quiet");
+    let events = String::from_utf8(bench.bytes("parts/notes.csv")).unwrap();
+    let events: usize = events.lines().skip(1).count();
+    assert!(events > 3);
+    bench.write("parts.json", r#"{"solo": [1], "duo": [3, 0]}"#);
+    bench.write("events.json", r#"{"solo": [1, "e0"], "duo": [3, "e2", 0]}"#);
+    for (number, (groups, flags)) in
+        [("parts", ""), ("events", ""), ("parts", "--residual"), ("events", "--residual --format 16")]
+            .into_iter()
+            .enumerate()
+    {
+        let whole = format!("whole{number}");
+        bench.ok(&format!(
+            "separate mix.wav --out {whole} -n 20 --levels 70 --groups {groups}.json {flags} --quiet"
+        ));
+        bench.ok(&format!("regroup parts --groups {groups}.json --force {flags}"));
+        let stems = names(&bench, &format!("{whole}/stems"));
+        assert_eq!(names(&bench, "parts/regrouped/stems"), stems, "{groups}");
+        for file in stems
+            .iter()
+            .map(|stem| format!("stems/{stem}"))
+            .chain(["notes.csv", "notes.mid"].map(str::to_owned))
+        {
+            let [one, two] =
+                [&whole, "parts/regrouped"].map(|folder| bench.bytes(&format!("{folder}/{file}")));
+            assert!(one == two, "{groups} {flags}: {file}");
+        }
+        let model = |folder: &str| {
+            let page = String::from_utf8(bench.bytes(&format!("{folder}/report.html"))).unwrap();
+            let heard =
+                page[page.find("<!--heard-->").unwrap()..page.find("<!--/heard-->").unwrap()].to_owned();
+            let from = page.find("<!--sounds-->").unwrap();
+            (heard, page[from..page.find("<!--/sounds-->").unwrap()].to_owned())
+        };
+        assert!(model(&whole) == model("parts/regrouped"), "{groups} {flags}: the page");
+    }
+    assert_eq!(
+        bench.fails("regroup parts --groups parts.json", 2),
+        "parts/regrouped already holds stems: choose another folder or overwrite it with --force"
+    );
+    bench.ok("regroup parts --groups parts.json --out elsewhere --threads 1");
+    assert_eq!(names(&bench, "elsewhere"), ["notes.csv", "notes.mid", "report.html", "stems"]);
+}
+
+#[test]
+fn a_folder_or_a_file_of_groups_that_cannot_be_regrouped_is_refused_with_a_sentence() {
+    let bench = Bench::new();
+    write_sounds(&bench);
+    bench.ok("separate mix.wav --out parts -n 5 --quiet");
+    bench.write("good.json", r#"{"a": [0]}"#);
+    std::fs::create_dir(bench.path("empty")).unwrap();
+    let needed = "a folder that bpnmf separate wrote is needed";
+    assert_eq!(
+        bench.fails("regroup empty --groups good.json", 2),
+        format!("empty: there is no summary.json in it: {needed}")
+    );
+    for (text, sentence) in [
+        (r#"{"a": ["e99999"]}"#, "group \"a\" has event 99999: events go from 0 to "),
+        (
+            r#"{"a": [0], "b": ["e1", "e1"]}"#,
+            "event 1 is in \"b\" and in \"b\": an event can be in one group, once",
+        ),
+        (r#"{"a": ["17"]}"#, "group \"a\" has text that is no event like \"e12\""),
+        (r#"{"a": [99]}"#, "group \"a\" has part 99: parts go from 0 to "),
+    ] {
+        bench.write("bad.json", text);
+        let told = bench.fails("regroup parts --groups bad.json", 2);
+        assert!(told.starts_with(&format!("bad.json: {sentence}")), "{told}");
+        assert!(!exists(&bench.path("parts/regrouped")), "nothing is left behind");
+    }
+    std::fs::remove_file(bench.path("parts/recording.wav")).unwrap();
+    assert_eq!(
+        bench.fails("regroup parts --groups good.json", 2),
+        format!("parts: there is no recording.wav in it: {needed}")
+    );
 }
 
 #[test]

@@ -46,6 +46,135 @@ fn names_are_found_wherever_they_stand() {
     }
 }
 
+/// What a table was understood to be.
+fn layout(name: &str, text: &str) -> String {
+    read_bytes(name, text).layout.unwrap().to_string()
+}
+
+#[test]
+fn identifiers_that_are_numbers_are_names_if_their_column_says_so() {
+    for corner in ["gene_id", "Entrez", "ID", "id", "Sample ID", "Unnamed: 0", "index"] {
+        let table = read_bytes("ids.csv", format!("{corner},a,b\n7157,1,2\n672,3,4\n"));
+        assert_eq!(table.feature_names, names(["7157", "672"]), "{corner}");
+        assert_eq!(rows(&table.counts), [[1.0, 2.0], [3.0, 4.0]]);
+    }
+    // A column of counts is not told from identifiers by its head alone.
+    assert_eq!(layout("counts.csv", "id,a,b\n1,1,2\n1,3,4\n"), "header: yes; names: none");
+    let many: String = (0..12).map(|i| format!("{},{},{}\n", 1000 * i + 7, i % 3, i % 5)).collect();
+    let table = read_bytes("looks.csv", format!("number,a,b\n{many}"));
+    let layout = table.layout.unwrap();
+    assert_eq!((layout.names, layout.doubts.len()), (0, 1));
+    assert!(
+        layout.doubts[0].contains("looks like identifiers and was read as counts"),
+        "{:?}",
+        layout.doubts
+    );
+    let mut options = ReadOptions::default();
+    options.names = Some(1);
+    let path = scratch("told.csv");
+    std::fs::write(&path, format!("number,a,b\n{many}")).unwrap();
+    let told = read(&path, &options).unwrap();
+    assert_eq!((told.counts.observations(), told.layout.unwrap().doubts.len()), (2, 0));
+    // Columns named by numbers, under a corner that names the rows.
+    let table = read_bytes("numbered.csv", "gene,101,102\nTP53,1,2\nACTB,3,4\n");
+    assert_eq!(
+        (table.feature_names, table.observation_names),
+        (names(["TP53", "ACTB"]), names(["101", "102"]))
+    );
+}
+
+#[test]
+fn several_columns_of_names_become_one_name() {
+    let text = "Mutation type,Trinucleotide,a,b\nC>A,ACA,1,2\nC>A,ACC,3,4\n";
+    let table = read_bytes("sbs.csv", text);
+    assert_eq!(table.feature_names, names(["C>A:ACA", "C>A:ACC"]));
+    assert_eq!(table.observation_names, names(["a", "b"]));
+    assert_eq!(table.layout.unwrap().to_string(), "header: yes; names: first 2 columns, joined by :");
+    let mut text = "Type,Subtype,Indel_size,Repeat_MH_size,s\n".to_owned();
+    for (size, count) in [("1", "0"), ("1", "5+"), ("5+", "0"), ("5+", "5+")] {
+        text += &format!("DEL,C,{size},{count},7\n");
+    }
+    assert_eq!(read_bytes("indel.csv", &text).feature_names.unwrap()[1], "DEL:C:1:5+");
+}
+
+#[test]
+fn numbers_are_read_as_their_country_writes_them() {
+    let values = |name: &str, text: &str| rows(&read_bytes(name, text).counts);
+    assert_eq!(values("de.csv", "g;a;b\nx;1.885;2\ny;3;1.234.567\n"), [[1885.0, 2.0], [3.0, 1_234_567.0]]);
+    assert_eq!(values("thousands.csv", "g;a;b\nx;1.885;2\ny;3;40\n"), [[1885.0, 2.0], [3.0, 40.0]]);
+    assert_eq!(values("comma.csv", "g;a;b\nx;0,5;2\ny;1.885,25;40\n"), [[0.5, 2.0], [1885.25, 40.0]]);
+    assert_eq!(values("bare.csv", "0,5;2\n3;40\n"), [[0.5, 2.0], [3.0, 40.0]]);
+    assert_eq!(values("tabs.tsv", "g\ta\tb\nx\t0,5\t2\ny\t3\t40\n"), [[0.5, 2.0], [3.0, 40.0]]);
+    assert_eq!(values("us.csv", "g,a,b\nx,\"1,885\",2\ny,3,\"1,234.5\"\n"), [[1885.0, 2.0], [3.0, 1234.5]]);
+    // Points that stand before fractions somewhere stand before fractions everywhere.
+    assert_eq!(values("points.csv", "g;a;b\nx;1.885;2\ny;0.25;40\n"), [[1.885, 2.0], [0.25, 40.0]]);
+    assert_eq!(values("large.csv", "g;a;b\nx;1.885;2\ny;3;4000\n"), [[1.885, 2.0], [3.0, 4000.0]]);
+    assert_eq!(values("international.csv", "g,a,b\nx,1.885,2\ny,3,40\n"), [[1.885, 2.0], [3.0, 40.0]]);
+    let layout = read_bytes("told.csv", "g;a;b\nx;1.885;2\ny;3;40\n").layout.unwrap();
+    assert_eq!(layout.to_string(), "header: yes; names: first column; 1.885 is 1885");
+    assert!(layout.doubts[0].contains("line 2, column 2 is 1885"), "{:?}", layout.doubts);
+}
+
+#[test]
+fn numbers_that_may_mean_two_things_are_refused_with_the_remedy() {
+    let remedy = "say which mark stands before fractions (decimal point or comma)";
+    assert_eq!(
+        refusal("either.tsv", "g\ta\nx\t1,885\ny\t2\n"),
+        format!("line 2 column 2 may be a fraction or have a thousands separator: {remedy}")
+    );
+    assert_eq!(
+        refusal("both.csv", "g;a;b\nx;0,5;2\ny;0.5;4\n"),
+        format!("line 2 has a number with a decimal comma, other lines have points: {remedy}")
+    );
+    let path = scratch("given.tsv");
+    std::fs::write(&path, "g\ta\nx\t1,885\ny\t2\n").unwrap();
+    for (decimal, value) in [(bpnmf_io::Decimal::Comma, 1.885), (bpnmf_io::Decimal::Point, 1885.0)] {
+        let mut options = ReadOptions::default();
+        options.decimal = Some(decimal);
+        assert_eq!(rows(&read(&path, &options).unwrap().counts), [[value], [2.0]]);
+    }
+}
+
+#[test]
+fn lines_after_a_hash_are_left_out_unless_they_are_the_header_or_a_row() {
+    let table = read_bytes("otu.tsv", "# Constructed from biom file\n#OTU ID\ts1\ts2\nx\t1\t2\ny\t3\t4\n");
+    assert_eq!(table.observation_names, names(["s1", "s2"]));
+    assert_eq!(
+        table.layout.unwrap().to_string(),
+        "header: yes; names: first column; 1 line after # left out"
+    );
+    let table = read_bytes("notes.csv", "# made by hand, on Monday\na,b\n1,2\n# checked\n3,4\n");
+    assert_eq!(
+        (rows(&table.counts), table.layout.unwrap().comments),
+        (vec![vec![1.0, 2.0], vec![3.0, 4.0]], 2)
+    );
+    let table = read_bytes("tags.csv", "word,a\nthe,1\n#tag,2\n");
+    assert_eq!(table.feature_names, names(["the", "#tag"]));
+}
+
+#[test]
+fn a_gzipped_table_needs_no_gz_in_its_name() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(b"a,b\n1,2\n").unwrap();
+    assert_eq!(rows(&read_bytes("unnamed.csv", encoder.finish().unwrap()).counts), [[1.0, 2.0]]);
+}
+
+#[test]
+fn names_and_header_may_be_told() {
+    let path = scratch("told_names.csv");
+    std::fs::write(&path, "1,2,3\n4,5,6\n").unwrap();
+    let mut options = ReadOptions::default();
+    (options.names, options.header) = (Some(1), Some(true));
+    let table = read(&path, &options).unwrap();
+    assert_eq!((table.feature_names, table.observation_names), (names(["4"]), names(["2", "3"])));
+    options.names = Some(3);
+    let told = read(&path, &options).unwrap_err().to_string();
+    assert!(
+        told.ends_with("line 1 has 3 cells, and 3 of them shall be names: nothing is left to fit"),
+        "{told}"
+    );
+}
+
 #[test]
 fn row_names_may_look_like_numbers_if_most_do_not() {
     let table = read_bytes("vocabulary.csv", "word,a\nthe,1\n2008,2\nnan,3\nof,4\nand,5\n");
@@ -137,7 +266,7 @@ fn ragged_rows_are_refused_with_both_widths() {
 fn text_in_a_cell_is_refused_by_place() {
     assert_eq!(
         refusal("text.csv", "gene,a,b\nx,1,2\ny,3,NA\n"),
-        "line 3, column 3 is \"NA\": cells must be numbers"
+        "line 3, column 3 is \"NA\": cells must be numbers; if it was not observed, say that entries are missing"
     );
     assert_eq!(
         refusal("text_lines.csv", "gene,a,\"b\nc\"\r\nx,1,2\r\ny,3,4 5\r\n"),

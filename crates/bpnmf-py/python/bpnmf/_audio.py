@@ -29,7 +29,7 @@ class Separation:
         The stems, if any were asked for: together they are the recording. With `residual` the last one is what no part
         explains.
     members : list of list of int
-        The parts of every stem.
+        The parts of every stem; a part that several stems share is in each of them.
     spectra : ndarray of shape (n_components, n_bins), float32
         The spectrum of every part, as the filter used it.
     activations : ndarray of shape (n_frames, n_components), float32
@@ -60,6 +60,7 @@ def separate(
     sr: int,
     *,
     n_stems: int | None = None,
+    polyphonic: bool = False,
     reference: ArrayLike | None = None,
     residual: bool = False,
     window: int | None = None,
@@ -76,7 +77,9 @@ def separate(
     sr : int
         Samples a second. The sound is worked on at this rate.
     n_stems : int, optional
-        So many stems, of parts that sound alike: a guess.
+        So many stems, each of the notes of one instrument: a guess.
+    polyphonic : bool, default=False
+        With `n_stems`: an instrument may play several notes at once.
     reference : array of shape (n_sources, n_samples), optional
         The sources alone: a stem for each of them. Parts that several share are split between them.
     residual : bool, default=False
@@ -111,25 +114,22 @@ def separate(
             raise ValueError(f"reference has shape {sources.shape}: (n_sources, {samples.size}) is needed, as long as y")
     model = BetaProcessNMF(**params)
     threads = _threads(model.n_jobs)
-    frames = _core.spectrogram(
+    recording, counts = _core.spectrogram(
         samples, rate, _whole("window", window), _whole("hop", hop), _whole("levels", levels), threads
     )
-    size = frames["window"]
-    disagreement = model._fit_counts(frames["counts"], model._wishes(), (rate, size, frames["hop"]))
+    size, step = recording.window, recording.hop
+    disagreement = model._fit_counts(counts, model._wishes(), (rate, size, step))
     _warn(disagreement, ConvergenceWarning)
     model.n_features_in_ = size // 2 + 1
     if model.components_.shape[0] == 0:
         raise ValueError("no part is on often enough to count, so there is nothing to take apart: use a larger max_iter")
     made = _core.sounds(
-        samples,
-        size,
-        frames["hop"],
-        frames["scale"],
-        frames["magnitudes"],
+        recording,
         np.ascontiguousarray(model.components_.T),
         np.ascontiguousarray(model.activations_.T),
         np.ascontiguousarray(model.inclusion_.T),
         _whole("n_stems", n_stems),
+        bool(polyphonic),
         sources,
         residual,
         threads,
@@ -141,10 +141,10 @@ def separate(
         members=made["members"],
         spectra=np.ascontiguousarray(made["W"].T),
         activations=made["H"].T,
-        frequencies=np.arange(size // 2 + 1) * (rate / size),
-        times=np.arange(made["H"].shape[1]) * (frames["hop"] / rate),
+        frequencies=np.arange(size // 2 + 1, dtype=np.float64) * (rate / size),
+        times=np.arange(made["H"].shape[1], dtype=np.float64) * (step / rate),
         model=model,
-        scale=frames["scale"],
+        scale=recording.scale,
     )
 
 

@@ -32,6 +32,7 @@ def fit(
     alpha: float | None,
     seed: int,
     prior: Mapping[str, float],
+    components_prior: str | None,
     chains: int | None,
     until_sure: bool,
     time_budget: str | None,
@@ -54,6 +55,11 @@ def project(
     threads: int,
 ) -> dict[str, NDArray[Any]]: ...
 def log_likelihood(counts: NDArray[np.float64], rates: NDArray[np.float64], alpha: float) -> float: ...
+class Recording:
+    window: int
+    hop: int
+    scale: float
+
 def spectrogram(
     samples: NDArray[np.float32],
     rate: int,
@@ -61,17 +67,14 @@ def spectrogram(
     hop: int | None,
     levels: int | None,
     threads: int,
-) -> dict[str, Any]: ...
+) -> tuple[Recording, Counts]: ...
 def sounds(
-    samples: NDArray[np.float32],
-    window: int,
-    hop: int,
-    scale: float,
-    magnitudes: NDArray[np.float32],
+    recording: Recording,
     dictionary: NDArray[np.float32],
     activations: NDArray[np.float32],
     inclusion: NDArray[np.float32],
     groups: int | None,
+    polyphonic: bool,
     references: NDArray[np.float32] | None,
     residual: bool,
     threads: int,

@@ -71,6 +71,10 @@ class BetaProcessNMF(Base):
         "auto": a search for the components and for the prior comes first. "paper": no search, the prior as given.
     prior : Prior, mapping or None, default=None
         Numbers of the prior by name: a, b, c, d, a0, b0. With ``preset="auto"`` only a0 and b0: the others are learned.
+    components_prior : str or None, default=None
+        Sample the number of components, too, with this prior: "beta-process", "uniform", "poisson:MEAN" or
+        "geometric:P". Only for the engine "gibbs", and not with `n_components`; takes more iterations. None: each chain
+        keeps about the number that its search found.
     noise : "auto", "poisson" or a number, default="auto"
         How counts scatter about their rates. "auto" learns it; "poisson" is counting noise alone; with a number alpha
         the variance is rate + rate^2 / alpha, so that beyond counting noise a count scatters by 1 / sqrt(alpha) of its
@@ -219,6 +223,7 @@ class BetaProcessNMF(Base):
         engine: str | None = None,
         preset: str = "auto",
         prior: Prior | Mapping[str, float] | None = None,
+        components_prior: str | None = None,
         noise: str | float = "auto",
         n_chains: int | None = None,
         until_sure: bool = False,
@@ -236,6 +241,7 @@ class BetaProcessNMF(Base):
         self.engine = engine
         self.preset = preset
         self.prior = prior
+        self.components_prior = components_prior
         self.noise = noise
         self.n_chains = n_chains
         self.until_sure = until_sure
@@ -477,8 +483,9 @@ class BetaProcessNMF(Base):
         """The parameters as the library takes them."""
         forced = _whole("n_components", self.n_components)
         most = _whole("max_components", self.max_components)
-        for name, value in (("preset", self.preset), ("engine", self.engine)):
-            if not (isinstance(value, str) or (name == "engine" and value is None)):
+        texts = (("preset", self.preset), ("engine", self.engine), ("components_prior", self.components_prior))
+        for name, value in texts:
+            if not (isinstance(value, str) or (name != "preset" and value is None)):
                 raise TypeError(f"{name} is {value!r}: it must be a string")
         if self.preset == "paper" and forced is not None:
             raise ValueError(
@@ -497,6 +504,7 @@ class BetaProcessNMF(Base):
             "alpha": _alpha(self.noise),
             "seed": _seed(self.random_state),
             "prior": self._prior(),
+            "components_prior": self.components_prior,
             "chains": chains,
             "until_sure": bool(self.until_sure),
             "time_budget": None if self.time_budget is None else str(self.time_budget),

@@ -1,7 +1,7 @@
 //! Numbers as bytes, low byte first. A reader never takes a length for granted.
 
 use crate::error::Error;
-use crate::prior::{CheckedPrior, Prior};
+use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
 use std::io::{self, Write};
 
 /// What is wrong with bytes that are no checkpoint.
@@ -36,9 +36,10 @@ impl<'a> Writer<'a> {
     }
 
     pub(crate) fn prior(&mut self, prior: &CheckedPrior) -> io::Result<()> {
-        let Prior { a, b, c, d, a0, b0, components } = prior.get();
+        let Prior { a, b, c, d, a0, b0, components, number } = prior.get();
         [a, b, c, d, a0, b0].into_iter().try_for_each(|number| self.f64(number))?;
-        self.length(components)
+        self.length(components)?;
+        self.text(&number.name())
     }
 
     /// Whether something follows.
@@ -151,6 +152,7 @@ impl<'a> Reader<'a> {
             a0: self.f64()?,
             b0: self.f64()?,
             components: self.length()?,
+            number: ComponentsPrior::read(&self.text()?)?,
         };
         prior.check()
     }

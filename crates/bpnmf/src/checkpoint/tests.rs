@@ -32,13 +32,16 @@ fn timeless(mut fit: Fit) -> Fit {
 
 const SCATTERED: Noise = Noise::Scattered { alpha: 7.0 };
 
+const JUMPS: Option<Jumps> = Some(Jumps { levels: 3, every: 2 });
+
 fn engines() -> Vec<Box<dyn Engine>> {
     let scaled = Init::Scaled;
     vec![
         Box::new(Gibbs { burn_in: 6, ..Default::default() }),
         Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, ..Default::default() }),
         Box::new(Gibbs { burn_in: 6, init: scaled, noise: SCATTERED, ..Default::default() }),
-        Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, noise: SCATTERED }),
+        Box::new(Gibbs { expected: true, burn_in: 6, init: scaled, noise: SCATTERED, jumps: None }),
+        Box::new(Gibbs { burn_in: 6, noise: SCATTERED, jumps: JUMPS, ..Default::default() }),
         Box::new(Ssmf { init: scaled, ..Default::default() }),
         Box::new(Ssmf {
             init: scaled,
@@ -258,7 +261,7 @@ fn a_search_that_goes_on_from_any_stage_finds_the_same_in_every_bit() {
         assert_eq!(error, Error::BadCheckpoint { reason: reason.to_owned() });
         let mut older = keep.bytes.clone();
         older[place - 24] += 1;
-        let reason = "it is of version 2 of the search, this is 1".to_owned();
+        let reason = "it is of version 4 of the search, this is 3".to_owned();
         assert_eq!(Checkpoint::read(&older).unwrap_err(), Error::BadCheckpoint { reason });
         for length in (0..keep.bytes.len()).step_by(53) {
             assert!(Checkpoint::read(&keep.bytes[..length]).is_err(), "cut to {length} bytes");

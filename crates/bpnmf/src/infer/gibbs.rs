@@ -1,16 +1,18 @@
 //! Gibbs sampling: exact, or with expected counts as the paper prints it (Algorithm 2).
 
 use super::activations::Activations;
+use super::conditionals::Conditionals;
 use super::dictionary::{Dictionary, stored};
-use super::draws::{Place, draw_listed, draw_row, draw_sites};
-use super::local::{Allocation, GROUP, LocalStep, blocks};
-use super::mask::{Odds, Proposal, Sweep};
+use super::draws::{Place, draw_listed};
+use super::jumps::{self, Jumped, Jumps, Moving};
+use super::local::Allocation;
+use super::mask::{Odds, Proposal};
 use super::scatter::{self, Scatter};
 use super::state::{Averages, Slots, Spread, report};
 use super::{Batch, Engine, Info, Init, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::kernel::{Simd, flat_mut};
+use crate::kernel::Simd;
 use crate::noise::Noise;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
@@ -37,6 +39,8 @@ pub struct Gibbs {
     pub init: Init,
     /// How counts scatter about their rates, if no search says so.
     pub noise: Noise,
+    /// Moves between numbers of components; `None` for none. They need sampled counts.
+    pub jumps: Option<Jumps>,
 }
 
 /// Steps between two looks at the rates, by which the dispersions are set, as long as they follow them.
@@ -44,7 +48,7 @@ pub(super) const FREEZE_EVERY: u32 = 5;
 
 impl Default for Gibbs {
     fn default() -> Self {
-        Self { expected: false, burn_in: 200, init: Init::Random, noise: Noise::Poisson }
+        Self { expected: false, burn_in: 200, init: Init::Random, noise: Noise::Poisson, jumps: None }
     }
 }
 
@@ -73,6 +77,28 @@ impl Gibbs {
         if self.expected { Allocation::Expected } else { Allocation::Sampled }
     }
 
+    /// What moves between numbers of components do before an iteration.
+    fn jump(
+        &self,
+        counts: &Counts,
+        state: &mut State,
+        prior: &CheckedPrior,
+        key: Key,
+        workers: &Workers,
+    ) -> Jumped {
+        let State { dictionary, activations, odds, iteration, .. } = state;
+        if *iteration == 0 {
+            jumps::start(prior, activations, odds);
+        }
+        let Some(jumps) = self.jumps.filter(|_| !self.expected) else { return Jumped::default() };
+        let mut moving = Moving { dictionary, activations, odds };
+        jumps::admit(prior, &mut moving, key, *iteration);
+        if !(*iteration + 1).is_multiple_of(jumps.every.max(1)) {
+            return Jumped::default();
+        }
+        jumps::jump(jumps, counts, prior, &mut moving, key, *iteration, workers)
+    }
+
     /// One iteration given the Poisson counts `counts`: those of `data`, or those behind them if they scatter.
     pub(super) fn step_given(
         &self,
@@ -86,25 +112,13 @@ impl Gibbs {
     ) -> Info {
         let iteration = state.iteration;
         let components = state.dictionary.components();
+        let jumped = self.jump(counts, state, prior, key, workers);
         let State { dictionary, activations, odds, averages, .. } = state;
-        let proposal = FromPrior { key, iteration, shape: prior.c(), rate: prior.d() };
-        let allocation = self.allocation();
-        let local = LocalStep {
-            sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
-            sweeps: 1,
-            allocation,
-            iteration,
-        };
         let features = counts.features();
+        let conditionals = Conditionals { counts, prior, key, iteration, workers };
+        let in_model: Vec<bool> = (0..components).map(|k| jumps::in_model(odds, k)).collect();
         let workspace = &mut *workers.workspace();
-        workspace.start(counts, dictionary);
-        let mut shares = core::mem::take(&mut workspace.kept_shares);
-        shares.clear();
-        for columns in blocks(counts, 0..counts.observations(), workers) {
-            local.run(columns, activations, workers, workspace);
-            shares.extend_from_slice(&workspace.shares);
-        }
-        workspace.finish(allocation, dictionary);
+        conditionals.mask_and_counts(self.allocation(), dictionary, activations, odds, workspace);
         let scatter = scatter.filter(|scatter| scatter.latent().is_some());
         if let Some(scatter) = scatter {
             let sums = &mut workspace.column_sums;
@@ -112,37 +126,15 @@ impl Gibbs {
                 scatter.correction(data, dictionary, activations, sums, workers);
         }
         let stats = &workspace.stats;
-        let mut info = report(data, prior, dictionary, stats, workspace.tiers, 1.0, workers.simd);
+        let mut info = report(data, prior, dictionary, odds, stats, workspace.tiers, 1.0, workers.simd);
+        info.jumped = jumped;
         if scatter.is_some() {
             info.activation = scatter::expected(data, dictionary, activations);
         }
 
-        workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
-            let rate = |f: usize| prior.b() + stats.observed_activation(k, k * features + f);
-            let allocated = &stats.allocated[k * features..];
-            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
-            draw_row(place, &mut flat_mut(row)[..features], |f| prior.a() + allocated[f], rate);
-        });
-        dictionary.settle();
-
-        let tiles = activations.tiles();
-        let (on, values) = activations.columns_mut(0, counts.observations());
-        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
-        workers.for_each(groups, |(group, (on, values)), _| {
-            let i = (group * GROUP) as u32;
-            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
-            let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
-            let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.unexposed(t));
-            draw_sites(place, tiles, on, values, shape, rate);
-        });
-        workspace.kept_shares = shares;
-
-        let observations = counts.observations() as f64;
-        let usage = &workspace.stats.usage;
-        odds.fill(|k| {
-            key.stream(Site::Inclusion, iteration, 0, k as u32)
-                .logit_beta(prior.pi_on() + usage[k], prior.pi_off() + observations - usage[k])
-        });
+        conditionals.dictionary(stats, dictionary, |_| prior.b());
+        conditionals.activations(&workspace.kept_shares, dictionary, activations);
+        conditionals.odds(&stats.usage, odds, jumps::shapes(prior, |k| in_model[k]));
 
         state.iteration += 1;
         // Until the burn-in is over the average is the last state itself.

@@ -3,11 +3,13 @@
 pub(crate) mod activations;
 pub(crate) mod allocate;
 mod chunks;
+mod conditionals;
 pub(crate) mod dictionary;
 pub(crate) mod draws;
 #[cfg(test)]
 mod exactness_tests;
 pub(crate) mod gibbs;
+mod jumps;
 pub(crate) mod local;
 pub(crate) mod mask;
 #[cfg(test)]
@@ -27,6 +29,7 @@ use crate::search::Found;
 use crate::workers::Workers;
 use core::ops::Range;
 pub use gibbs::Gibbs;
+pub use jumps::{Jumped, Jumps};
 pub use mask::Tiers;
 pub use project::{Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;

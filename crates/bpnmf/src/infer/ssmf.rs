@@ -286,7 +286,7 @@ impl Engine for Ssmf {
                 scatter.correction(data, dictionary, activations, sums, workers);
         }
         let stats = &workspace.stats;
-        let mut info = report(data, prior, dictionary, stats, workspace.tiers, scale, workers.simd);
+        let mut info = report(data, prior, dictionary, odds, stats, workspace.tiers, scale, workers.simd);
         if scatter.is_some() {
             info.activation = scatter::expected(data, dictionary, activations);
         }

@@ -2,13 +2,14 @@
 
 use super::activations::Activations;
 use super::dictionary::Dictionary;
+use super::jumps::{Jumped, in_model as in_model_of};
 use super::mask::{Odds, Tiers};
 use super::scatter::Scatter;
 use crate::counts::Counts;
 use crate::kernel::exact::sum_ln;
 use crate::kernel::{Lanes, Simd, dispatch};
 use crate::noise::Noise;
-use crate::prior::CheckedPrior;
+use crate::prior::{CheckedPrior, ComponentsPrior};
 use crate::special::{ln, ln_beta, ln_gamma};
 use crate::stats::SuffStats;
 use core::ops::Range;
@@ -238,6 +239,8 @@ pub struct Info {
     pub activation: f64,
     /// How the sites of the mask were decided.
     pub tiers: Tiers,
+    /// Moves between numbers of components that went before.
+    pub jumped: Jumped,
 }
 
 /// The number of columns a component must be on in to count: 1 % of T, at least one.
@@ -250,6 +253,7 @@ pub(crate) fn report(
     counts: &Counts,
     prior: &CheckedPrior,
     dictionary: &Dictionary,
+    odds: &Odds,
     stats: &SuffStats,
     tiers: Tiers,
     scale: f64,
@@ -257,14 +261,18 @@ pub(crate) fn report(
 ) -> Info {
     let observations = counts.observations() as f64;
     let log_likelihood = scale * stats.log_likelihood - counts.ln_factorials();
-    let (alpha, beta) = (prior.pi_on(), prior.pi_off());
+    let (alpha, beta) = prior.shapes_of_pi();
     let none = ln_beta(alpha, beta);
+    let mut in_model = 0;
     let (mut mask, mut w, mut on_anywhere, mut active, mut sites_on) = (0.0, 0.0, 0, 0, 0.0);
     let mut expected = 0.0;
     let least = least_usage(counts.observations());
     for k in 0..dictionary.components() {
         let usage = scale * stats.usage[k];
-        mask += ln_beta(alpha + usage, beta + observations - usage) - none;
+        if in_model_of(odds, k) {
+            in_model += 1;
+            mask += ln_beta(alpha + usage, beta + observations - usage) - none;
+        }
         if usage > 0.0 {
             on_anywhere += 1;
             active += usize::from(usage >= least);
@@ -273,9 +281,13 @@ pub(crate) fn report(
             w += (prior.a() - 1.0) * sum_ln(simd, dictionary.row(k)) - prior.b() * dictionary.sum(k);
         }
     }
-    // Slots that hold nothing because they were dropped are off everywhere, too.
-    let dropped = (prior.components() - dictionary.components()) as f64;
-    mask += dropped * (ln_beta(alpha, beta + observations) - none);
+    if prior.number() == ComponentsPrior::BetaProcess {
+        // Slots that hold nothing because they were dropped are off everywhere, too.
+        let dropped = (prior.components() - dictionary.components()) as f64;
+        mask += dropped * (ln_beta(alpha, beta + observations) - none);
+    } else {
+        mask += prior.number().ln_of_set(in_model, dictionary.components());
+    }
     let entries = on_anywhere as f64 * counts.features() as f64;
     w += entries * (prior.a() * ln(prior.b()) - ln_gamma(prior.a()));
     let activation: f64 = stats.activation.iter().sum();
@@ -289,5 +301,6 @@ pub(crate) fn report(
         log_joint: log_likelihood + mask + w + h,
         activation: expected,
         tiers,
+        jumped: Jumped::default(),
     }
 }

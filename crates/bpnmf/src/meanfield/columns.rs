@@ -156,6 +156,9 @@ fn ascend_column_of<V: Doubles>(
 ) {
     let Explained { field, ratio, gathered, tiles } = explained;
     gathered.clear();
+    if times > 0 {
+        expect(model, column, parts);
+    }
     let Some(at) = column.compressed() else {
         tiles.resize(model.features.div_ceil(LANES), Tile::ZERO);
         for _ in 0..times {
@@ -172,18 +175,17 @@ fn ascend_column_of<V: Doubles>(
     for _ in 0..times {
         for (i, part) in parts.iter_mut().enumerate() {
             let claimed = part.geometric * dot_of::<V>(ratio, rows.of(i, part.k));
-            claim(model, column, part, claimed);
+            part.shape = model.prior.c() + claimed;
         }
         refresh_geometric(parts);
         rows.ratios::<V>(&column.x, parts, field, ratio);
     }
 }
 
-/// q(h) of a part that claims so many counts, but for its exp E log.
+/// The rates of q(h), which do not change while q(W) stays.
 #[inline(always)]
-fn claim(model: &Model, column: &Column<'_>, part: &mut Part, claimed: f64) {
-    part.shape = model.prior.c() + claimed;
-    part.rate = model.d_in(column) + model.sum_in(column, part.k);
+fn expect(model: &Model, column: &Column<'_>, parts: &mut [Part]) {
+    parts.iter_mut().for_each(|part| part.rate = model.d_in(column) + model.sum_in(column, part.k));
 }
 
 /// The rows of the parts, each with its strength.
@@ -205,7 +207,7 @@ fn claim_of<V: Doubles>(model: &Model, column: &Column<'_>, parts: &mut [Part], 
     let (rows, wide) = (model.single(), ratio.len());
     for part in parts.iter_mut() {
         let claimed = part.geometric * single::dot_of::<V>(ratio, &rows[part.k * wide..][..wide]);
-        claim(model, column, part, claimed);
+        part.shape = model.prior.c() + claimed;
     }
     refresh_geometric(parts);
 }
@@ -218,6 +220,9 @@ fn ascend_dense_of<V: Doubles>(
     times: usize,
     ratio: &mut [Tile],
 ) {
+    if times > 0 {
+        expect(model, column, parts);
+    }
     for _ in 0..times {
         claim_of::<V>(model, column, parts, ratio);
     }
@@ -233,6 +238,9 @@ fn explain_dense_of<V: Doubles>(
     field: &mut [Tile],
     ratio: &mut [Tile],
 ) {
+    if times > 0 {
+        expect(model, column, parts);
+    }
     for _ in 0..times {
         claim_of::<V>(model, column, parts, ratio);
     }

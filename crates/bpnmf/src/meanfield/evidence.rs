@@ -49,6 +49,28 @@ struct Scratch {
     kl: Vec<f64>,
 }
 
+/// The bound with what is given back, and what it is made of.
+pub(crate) struct Evidence {
+    pub(crate) evidence: f64,
+    /// What q(W), q(H) and the mask of every component cost it.
+    pub(crate) costs: Vec<f64>,
+    /// sum_t x phi^2 of every entry of W.
+    pub(crate) squares: Vec<f64>,
+}
+
+/// x over the square of what is explained of a column, `field`: in `tiles`, or in `list` if it is compressed.
+fn over_squares(column: &Column, field: &[f64], tiles: &mut [Tile], list: &mut Vec<f64>) {
+    let square = |x: f64, v: f64| x / (v * v).max(1e-60);
+    let squares = column.x.iter().zip(field).map(|(&x, &v)| square(x, v));
+    if column.compressed().is_none() {
+        tiles.fill(Tile::ZERO);
+        flat_mut(tiles).iter_mut().zip(squares).for_each(|(to, value)| *to = value.min(1e30) as f32);
+    } else {
+        list.clear();
+        list.extend(squares);
+    }
+}
+
 impl Model {
     /// The bound on log p(X, S), but for the factorials of X and a term that no move changes.
     pub(crate) fn bound(&self, view: &View, workers: &Workers) -> f64 {
@@ -58,7 +80,7 @@ impl Model {
             let values = block.iter().zip(columns);
             values.map(|(parts, column)| self.column_share(column, parts, &mut scratch)).sum::<f64>()
         });
-        let mut total: f64 = columns.iter().sum();
+        let mut total = columns.iter().sum::<f64>() + self.bound_elsewhere();
         let usage = self.usage();
         let w = workers.map(0..self.components(), |k| if usage[k] > 0 { self.kl_w(k) } else { 0.0 });
         for (&m, w) in usage.iter().zip(w) {
@@ -106,16 +128,15 @@ impl Model {
 
     /// The bound with what is given back.
     pub(crate) fn evidence(&self, view: &View, workers: &Workers) -> f64 {
-        self.evidence_and_costs(view, workers).0
+        self.evidence_in_full(view, workers).evidence
     }
 
-    /// The evidence, and what q(W), q(H) and the mask of every component cost it.
-    pub(crate) fn evidence_and_costs(&self, view: &View, workers: &Workers) -> (f64, Vec<f64>) {
+    /// The evidence and what it is made of.
+    pub(crate) fn evidence_in_full(&self, view: &View, workers: &Workers) -> Evidence {
         let mut costs = vec![0.0; self.components()];
-        let features = self.features;
         let mut squares = Ratios::new(view);
         let mut twice = vec![0.0; self.shape.len()];
-        let mut total = 0.0;
+        let mut total = self.bound_elsewhere();
         for (block, columns) in self.parts.chunks(BLOCK).zip(view.columns.chunks(BLOCK)) {
             let batches = block.chunks(BATCH).zip(columns.chunks(BATCH)).zip(squares.batches());
             let values = workers.map(batches, |((block, columns), squares)| {
@@ -134,23 +155,9 @@ impl Model {
             });
             total += values.iter().map(|(share, _)| share).sum::<f64>();
             values.iter().flat_map(|(_, costs)| costs).for_each(|(k, cost)| costs[*k] += cost);
-            let squares = &squares;
-            let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
-            for (t, parts) in block.iter().enumerate() {
-                let compressed = usize::from(columns[t].compressed().is_some());
-                let square = |part: &Part| (part.geometric * part.geometric) as f32;
-                parts.iter().for_each(|part| lists[part.k][compressed].push((t, square(part))));
-            }
-            let rows = twice.chunks_mut(features).zip(&lists);
-            workers.for_each(rows, |(twice, [dense, compressed]), _| {
-                if !dense.is_empty() {
-                    add_listed(self.simd, &squares.tiles, squares.wide, dense, twice);
-                }
-                for &(t, h) in compressed {
-                    columns[t].scatter(self.simd, twice, &squares.lists[t], f64::from(h));
-                }
-            });
+            self.add_squares(block, columns, &squares, &mut twice, workers);
         }
+        self.settle_squares(&mut twice);
         let usage = self.usage();
         let w =
             workers.map(0..self.components(), |k| if usage[k] > 0 { self.cost_of_w(k, &twice) } else { 0.0 });
@@ -158,7 +165,62 @@ impl Model {
             total += self.mask_term(m) - w;
             *cost += w - self.mask_term(m);
         }
-        (total, costs)
+        Evidence { evidence: total, costs, squares: twice }
+    }
+
+    /// x over the squares of what is explained by a block of columns, each times the square of its exp E log h, is added to
+    /// `twice`.
+    fn add_squares(
+        &self,
+        block: &[Vec<Part>],
+        columns: &[Column],
+        squares: &Ratios,
+        twice: &mut [f64],
+        workers: &Workers,
+    ) {
+        let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
+        for (t, parts) in block.iter().enumerate() {
+            let compressed = usize::from(columns[t].compressed().is_some());
+            let square = |part: &Part| (part.geometric * part.geometric) as f32;
+            parts.iter().for_each(|part| lists[part.k][compressed].push((t, square(part))));
+        }
+        workers.for_each(twice.chunks_mut(self.features).zip(&lists), |(twice, [dense, compressed]), _| {
+            if !dense.is_empty() {
+                add_listed(self.simd, &squares.tiles, squares.wide, dense, twice);
+            }
+            for &(t, h) in compressed {
+                columns[t].scatter(self.simd, twice, &squares.lists[t], f64::from(h));
+            }
+        });
+    }
+
+    /// From the sums of [`Self::add_squares`] to sum x phi^2, over all columns.
+    fn settle_squares(&self, twice: &mut [f64]) {
+        twice.iter_mut().zip(&self.geometric).for_each(|(twice, g)| *twice *= g * g);
+        if let Some(elsewhere) = &self.elsewhere {
+            twice.iter_mut().zip(&elsewhere.squares).for_each(|(twice, squares)| *twice += squares);
+        }
+    }
+
+    /// sum x phi and sum x phi^2 of every entry of W over the columns at hand.
+    pub(crate) fn claims_and_squares(&mut self, view: &View, workers: &Workers) -> (Vec<f64>, Vec<f64>) {
+        let mut claims = self.claim(view, 0, &mut Ratios::new(view), workers);
+        claims.iter_mut().zip(&self.geometric).for_each(|(claims, g)| *claims *= g);
+        let mut squares = Ratios::new(view);
+        let mut twice = vec![0.0; self.shape.len()];
+        for (block, columns) in self.parts.chunks(BLOCK).zip(view.columns.chunks(BLOCK)) {
+            let batches = block.chunks(BATCH).zip(columns.chunks(BATCH)).zip(squares.batches());
+            workers.for_each(batches, |((block, columns), squares), _| {
+                let (mut field, mut buffer) = (Vec::new(), Vec::new());
+                for ((parts, column), (tiles, list)) in block.iter().zip(columns).zip(squares) {
+                    self.field(column, parts, &mut field, &mut buffer);
+                    over_squares(column, &field, tiles, list);
+                }
+            });
+            self.add_squares(block, columns, &squares, &mut twice, workers);
+        }
+        self.settle_squares(&mut twice);
+        (claims, twice)
     }
 
     /// What is given back for the h of a column; `scratch` then holds what each of them costs. x over the square of what is
@@ -172,16 +234,8 @@ impl Model {
         list: &mut Vec<f64>,
     ) -> f64 {
         let Scratch { field, buffer, kl } = scratch;
-        let square = |x: f64, v: f64| x / (v * v).max(1e-60);
-        let squares = column.x.iter().zip(field.iter()).map(|(&x, &v)| square(x, v));
         let dense = column.compressed().is_none();
-        if dense {
-            tiles.fill(Tile::ZERO);
-            flat_mut(tiles).iter_mut().zip(squares).for_each(|(to, value)| *to = value.min(1e30) as f32);
-        } else {
-            list.clear();
-            list.extend(squares);
-        }
+        over_squares(column, field, tiles, list);
         let wide = tiles.len();
         let mut back = 0.0;
         for (part, paid) in parts.iter().zip(kl.iter_mut()) {
@@ -199,13 +253,11 @@ impl Model {
         back
     }
 
-    /// See [`cost_of_row`]. `twice` is the sum of x over the square of what is explained, times the square
-    /// of exp E log h.
+    /// See [`cost_of_row`]. `twice` is sum_t x phi^2 of every entry.
     fn cost_of_w(&self, k: usize, twice: &[f64]) -> f64 {
         let at = k * self.features..(k + 1) * self.features;
         let rates: Vec<f64> = self.rates(k).collect();
-        let twice: Vec<f64> = self.row(k).iter().zip(&twice[at]).map(|(g, twice)| g * g * twice).collect();
-        cost_of_row(self.simd, self, self.shapes(k), &rates, &twice)
+        cost_of_row(self.simd, self, self.shapes(k), &rates, &twice[at])
     }
 }
 

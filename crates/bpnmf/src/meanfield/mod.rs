@@ -3,6 +3,9 @@
 
 pub(crate) mod accelerate;
 pub(crate) mod columns;
+pub(crate) mod elsewhere;
+#[cfg(test)]
+mod elsewhere_tests;
 pub(crate) mod evidence;
 pub(crate) mod hyper;
 pub(crate) mod kernels;

@@ -3,6 +3,7 @@
 use super::columns::{
     Explained, ascend_column, ascend_dense, field, geometric_row, geometric_row_of_rates, products,
 };
+use super::elsewhere::Elsewhere;
 use super::kernels::{add_scaled, kl_gamma, kl_gammas, kl_gammas_of_rates};
 use super::single::{add_listed, tiled};
 use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
@@ -94,6 +95,8 @@ pub(crate) struct Model {
     /// sum over f of E W.
     pub(crate) sum: Vec<f64>,
     pub(crate) layouts: Layouts,
+    /// If these are not all columns: what it claims in the others.
+    pub(crate) elsewhere: Option<Arc<Elsewhere>>,
     /// What is on in each column, by component.
     pub(crate) parts: Vec<Vec<Part>>,
 }
@@ -113,14 +116,29 @@ impl Model {
             geometric: Vec::new(),
             sum: Vec::new(),
             layouts: Layouts::default(),
+            elsewhere: None,
             parts: vec![Vec::new(); observations],
         }
     }
 
     /// Becomes a copy of `other` in the memory it has.
     pub(crate) fn take_place_of(&mut self, other: &Self) {
-        let Self { simd, features, prior, alpha, sizes, shape, rate, unseen, geometric, sum, layouts, parts } =
-            self;
+        let Self {
+            simd,
+            features,
+            prior,
+            alpha,
+            sizes,
+            shape,
+            rate,
+            unseen,
+            geometric,
+            sum,
+            layouts,
+            elsewhere,
+            parts,
+        } = self;
+        elsewhere.clone_from(&other.elsewhere);
         (*simd, *features, *prior, *alpha) = (other.simd, other.features, other.prior, other.alpha);
         *layouts = Layouts::default();
         *sizes = Arc::clone(&other.sizes);
@@ -213,9 +231,15 @@ impl Model {
         mean
     }
 
+    /// All columns, those that are not looked at among them.
+    fn population(&self) -> usize {
+        self.observations() + self.elsewhere.as_ref().map_or(0, |elsewhere| elsewhere.columns)
+    }
+
     /// The number of columns each component is on in.
     pub(crate) fn usage(&self) -> Vec<usize> {
-        let mut usage = vec![0; self.components()];
+        let elsewhere = self.elsewhere.as_ref().map(|elsewhere| elsewhere.usage.clone());
+        let mut usage = elsewhere.unwrap_or_else(|| vec![0; self.components()]);
         for part in self.parts.iter().flatten() {
             usage[part.k] += 1;
         }
@@ -236,15 +260,37 @@ impl Model {
     }
 
     /// The same model of every so manieth column; components that are on in none of them are gone.
-    pub(crate) fn every(&self, step: usize) -> Self {
+    pub(crate) fn sampled(&self, step: usize) -> Self {
         if step == 1 {
             return self.clone();
         }
         let sizes = self.sizes.iter().copied().step_by(step).collect();
         let parts = self.parts.iter().step_by(step).cloned().collect();
-        let mut model = Self { sizes, parts, ..self.clone() };
+        let mut model = Self { sizes, parts, ..self.without_parts() };
         model.drop_empty();
         model
+    }
+
+    /// From the model of every so manieth column to that of all of `view`: a column begins as the one before it that was
+    /// looked at, in proportion to its total.
+    pub(crate) fn spread(&mut self, view: &View, step: usize, workers: &Workers) {
+        let (a, b, c, times) = (self.prior.a(), self.prior.b(), self.prior.c(), step as f64);
+        let some = core::mem::take(&mut self.parts);
+        self.parts = (view.columns.iter().enumerate())
+            .map(|(t, column)| {
+                let scale = column.total / view.columns[t / step * step].total.max(1.0);
+                let part = |part: &Part| {
+                    let rate = self.d_in(column) + self.sum_in(column, part.k);
+                    Part::new(part.k, c + (part.shape - c).max(0.0) * scale, rate)
+                };
+                some[t / step].iter().map(part).collect()
+            })
+            .collect();
+        self.sizes = view.sizes();
+        self.shape.iter_mut().for_each(|shape| *shape = a + (*shape - a).max(0.0) * times);
+        self.rate.iter_mut().for_each(|rate| *rate = b + (*rate - b).max(0.0) * times);
+        self.unseen.iter_mut().for_each(|unseen| *unseen *= times);
+        self.settle(workers);
     }
 
     /// The rate of the prior of h in a column.
@@ -337,7 +383,7 @@ impl Model {
 
     /// Prior log odds of a component in one more column.
     pub(crate) fn log_odds(&self, usage: &[usize]) -> Vec<f64> {
-        let observations = self.observations() as f64;
+        let observations = self.population() as f64;
         let odds = |&m: &usize| {
             let m = m as f64;
             ln((self.prior.pi_on() + m) / (self.prior.pi_off() + observations - m).max(0.5))
@@ -368,6 +414,53 @@ impl Model {
     /// scratch.
     pub(crate) fn step(&mut self, view: &View, times: usize, ratios: &mut Ratios, workers: &Workers) {
         let (prior, features, simd) = (self.prior, self.features, self.simd);
+        let claimed = self.claim(view, times, ratios, workers);
+        let mut means = self.sums_of_means();
+        for ((nu, claimed), g) in self.shape.iter_mut().zip(&claimed).zip(&self.geometric) {
+            *nu = prior.a() + claimed * g;
+        }
+        if let Some(elsewhere) = &self.elsewhere {
+            self.shape.iter_mut().zip(&elsewhere.claims).for_each(|(nu, claims)| *nu += claims);
+            means.iter_mut().zip(&elsewhere.means).for_each(|(mean, elsewhere)| *mean += elsewhere);
+        }
+        for (rate, mean) in self.rate.iter_mut().zip(&means) {
+            *rate = prior.b() + mean;
+        }
+        let lacking = self.elsewhere.as_ref().map_or(&[][..], |elsewhere| &elsewhere.unseen);
+        if view.partial || !lacking.is_empty() {
+            self.unseen.clear();
+            self.unseen.extend_from_slice(lacking);
+            self.unseen.resize(self.shape.len(), 0.0);
+            let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
+            for (t, parts) in self.parts.iter().enumerate() {
+                parts.iter().for_each(|part| lists[part.k].push((t, part.mean())));
+            }
+            let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
+            workers.for_each(rows, |((unseen, list), all), _| {
+                for &(t, h) in list {
+                    view.columns[t].add_unseen(simd, h, unseen);
+                }
+                unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
+            });
+        }
+        if self.elsewhere.is_none() {
+            if !self.sizes.is_empty() {
+                means = self.relative_means();
+            }
+            self.rescale(&means);
+        }
+        self.settle(workers);
+    }
+
+    /// q(H) brought up to date, `times` over, and what every entry of W then claims, over its exp E log W. `ratios` is scratch.
+    pub(crate) fn claim(
+        &mut self,
+        view: &View,
+        times: usize,
+        ratios: &mut Ratios,
+        workers: &Workers,
+    ) -> Vec<f64> {
+        let (features, simd) = (self.features, self.simd);
         let mut all = core::mem::take(&mut self.parts);
         let mut claimed = vec![0.0; self.shape.len()];
         for (block, columns) in all.chunks_mut(BLOCK).zip(view.columns.chunks(BLOCK)) {
@@ -402,36 +495,7 @@ impl Model {
             );
         }
         self.parts = all;
-        let mut means = vec![0.0; self.components()];
-        for part in self.parts.iter().flatten() {
-            means[part.k] += part.mean();
-        }
-        for ((nu, claimed), g) in self.shape.iter_mut().zip(&claimed).zip(&self.geometric) {
-            *nu = prior.a() + claimed * g;
-        }
-        for (rate, mean) in self.rate.iter_mut().zip(&means) {
-            *rate = prior.b() + mean;
-        }
-        if view.partial {
-            self.unseen.clear();
-            self.unseen.resize(self.shape.len(), 0.0);
-            let mut lists: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.components()];
-            for (t, parts) in self.parts.iter().enumerate() {
-                parts.iter().for_each(|part| lists[part.k].push((t, part.mean())));
-            }
-            let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
-            workers.for_each(rows, |((unseen, list), all), _| {
-                for &(t, h) in list {
-                    view.columns[t].add_unseen(simd, h, unseen);
-                }
-                unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
-            });
-        }
-        if !self.sizes.is_empty() {
-            means = self.relative_means();
-        }
-        self.rescale(&means);
-        self.settle(workers);
+        claimed
     }
 
     /// The best scale of every component between W and H, in closed form: the likelihood does not depend on it, and with
@@ -481,7 +545,7 @@ impl Model {
 
     /// log p(S_k) for a component on in `usage` columns, relative to one that is off everywhere.
     pub(crate) fn mask_term(&self, usage: usize) -> f64 {
-        let (m, t) = (usage as f64, self.observations() as f64);
+        let (m, t) = (usage as f64, self.population() as f64);
         let (on, off) = (self.prior.pi_on(), self.prior.pi_off());
         ln_beta(on + m, off + t - m) - ln_beta(on, off + t)
     }
@@ -523,6 +587,9 @@ impl Model {
         self.layouts = Layouts::default();
         if !self.unseen.is_empty() {
             self.unseen = rows(&self.unseen);
+        }
+        if let Some(elsewhere) = &mut self.elsewhere {
+            Arc::make_mut(elsewhere).keep(kept, features);
         }
         self.rate = kept.iter().map(|&k| self.rate[k]).collect();
         self.sum = kept.iter().map(|&k| self.sum[k]).collect();

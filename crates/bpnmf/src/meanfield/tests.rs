@@ -41,12 +41,12 @@ pub(crate) fn without_some(counts: &Counts, share: f64, seed: u64) -> Counts {
 }
 
 /// Workers with the best instructions of this machine, on so many threads.
-fn workers(threads: usize) -> Workers {
+pub(crate) fn workers(threads: usize) -> Workers {
     Workers::new(threads).unwrap()
 }
 
 /// A model with a sparse mask some steps of coordinate ascent after an NMF.
-fn fitted<'a>(counts: &'a Counts, components: usize, workers: &Workers) -> (Model, View<'a>) {
+pub(crate) fn fitted<'a>(counts: &'a Counts, components: usize, workers: &Workers) -> (Model, View<'a>) {
     let (features, observations) = (counts.features(), counts.observations());
     let mut stream = Key::new(1).stream(Site::Init, 0, 0, 0);
     let mut w: Vec<f64> = (0..components * features).map(|_| 0.05 + stream.uniform()).collect();
@@ -77,7 +77,7 @@ fn fitted<'a>(counts: &'a Counts, components: usize, workers: &Workers) -> (Mode
 }
 
 /// Dense counts, sparse ones, both with entries missing, ones that need several blocks, and large ones.
-fn kinds() -> Vec<(&'static str, Counts)> {
+pub(crate) fn kinds() -> Vec<(&'static str, Counts)> {
     let (dense, sparse) = (low_rank(37, 60, 4, 6.0, 1), low_rank(37, 60, 4, 0.3, 2));
     let large = low_rank(37, 60, 4, 1e6, 3);
     // One column of zeros, and one of which nothing was observed.
@@ -177,7 +177,7 @@ fn plain_evidence(model: &Model, counts: &Counts) -> (f64, f64, f64) {
 }
 
 /// The model of counts that scatter with alpha, their columns by their totals; and the counts as it weighs them.
-fn scattered<'a>(model: &mut Model, view: &View<'a>, alpha: f64, workers: &Workers) -> View<'a> {
+pub(crate) fn scattered<'a>(model: &mut Model, view: &View<'a>, alpha: f64, workers: &Workers) -> View<'a> {
     let view = view.clone().sized();
     (model.alpha, model.sizes) = (alpha, view.sizes());
     view.weighed(model, workers).into_owned()

@@ -5,6 +5,7 @@ use super::model::Model;
 use super::single::tiled;
 use crate::counts::{self, Counts};
 use crate::kernel::{LANES, Simd, Tile};
+use crate::random::{Key, Site};
 use crate::workers::Workers;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -254,6 +255,29 @@ impl<'a> View<'a> {
         Cow::Owned(Self::of(self.features, columns))
     }
 
+    /// The same with a draw from the model, with Poisson noise, for every entry that is missing; it is the view itself if none is.
+    pub(crate) fn filled(&self, model: &Model, key: Key, workers: &Workers) -> Cow<'_, Self> {
+        if self.columns.iter().all(|column| column.missing.is_empty()) {
+            return Cow::Borrowed(self);
+        }
+        let columns =
+            workers.map((0u32..).zip(model.parts.iter().zip(&self.columns)), |(t, (parts, column))| {
+                if column.missing.is_empty() {
+                    return column.clone();
+                }
+                let rates = model.expected(parts);
+                let mut stream = key.stream(Site::Synthesis, 0, t, 0);
+                let drawn = column.missing.iter().map(|&f| (f, stream.poisson(rates[f as usize])));
+                let mut entries: Vec<(u32, f64)> =
+                    column.positive().map(|(f, x)| (f as u32, x)).chain(drawn).collect();
+                entries.retain(|(_, x)| *x > 0.0);
+                entries.sort_unstable_by_key(|(f, _)| *f);
+                let (at, x): (Vec<u32>, Vec<f64>) = entries.into_iter().unzip();
+                Column::new(at, x)
+            });
+        Cow::Owned(Self::of(self.features, columns))
+    }
+
     /// The same with activations expected to be as large as the total of a column is, relative to the mean of all.
     pub(crate) fn sized(self) -> Self {
         let mean = self.total / self.columns.len().max(1) as f64;
@@ -315,12 +339,14 @@ impl<'a> View<'a> {
         Self { features, columns, total, partial }
     }
 
+    /// The given columns.
+    pub(crate) fn only(&self, columns: &[usize]) -> Self {
+        Self::of(self.features, columns.iter().map(|&t| self.columns[t].clone()).collect())
+    }
+
     /// Every so manieth column.
-    pub(crate) fn every(self, step: usize) -> Self {
-        if step == 1 {
-            return self;
-        }
-        Self::of(self.features, self.columns.into_iter().step_by(step).collect())
+    pub(crate) fn sampled(&self, step: usize) -> Self {
+        Self::of(self.features, self.columns.iter().step_by(step).cloned().collect())
     }
 }
 

@@ -41,6 +41,8 @@ pub(crate) enum Site {
     Thinning = 8,
     /// Synthetic data.
     Synthesis = 9,
+    /// A move between numbers of components: its choices, and the key of its path.
+    Jump = 14,
 }
 
 /// The source of all random numbers of a run.
@@ -58,6 +60,11 @@ impl Key {
     /// The stream of one place. `sweep`, `i` and `j` are whatever counts that place.
     pub(crate) fn stream(self, site: Site, sweep: u32, i: u32, j: u32) -> Stream {
         Stream::new(self.words, [site as u32, sweep, i, j])
+    }
+
+    /// The key of what belongs to a place and needs streams of its own.
+    pub(crate) fn drawn(stream: &mut Stream) -> Self {
+        Self { words: [stream.word(), stream.word()] }
     }
 
     pub(crate) fn words(self) -> [u32; 2] {

@@ -155,16 +155,23 @@ fn check_what_came_back(fit: &Fit, case: &Case) {
     assert_eq!([w.len(), h.len(), s.len()], [features * k, k * observations, k * observations]);
     let empty: Vec<usize> = (0..features).filter(|f| !case.rows.contains(f)).collect();
     let discovery = fit.discovery.as_ref().unwrap();
+    let occupied = case.padded.occupied().expect("some rows or columns are empty");
+    assert!(occupied.empty_rows().iter().map(|&f| f as usize).eq(empty.iter().copied()));
     for k in 0..k {
         let row = &h[k * observations..][..observations];
         for t in (0..observations).filter(|t| !case.columns.contains(t)) {
             assert_eq!((row[t], s[k * observations + t]), (0.0, 0.0));
         }
-        let together: f64 = empty.iter().map(|&f| f64::from(w[f * found.components() + k])).sum();
         assert!(empty.iter().all(|&f| w[f * found.components() + k] > 0.0));
-        let counts = together * row.iter().map(|&h| f64::from(h)).sum::<f64>();
-        let most =
-            if case.padded.has_missing() { 1.2 } else { 1.0 } * discovery.prior.a() / discovery.coarsening;
+        // What they promise where they were observed: an entry that was not says nothing about what it would have held.
+        let promised = |e: usize, f: usize| -> f64 {
+            let unobserved = occupied.unobserved(e);
+            let observed = (0u32..).zip(occupied.columns()).filter(|(t, _)| !unobserved.contains(t));
+            let sum: f64 = observed.map(|(_, &t)| f64::from(row[t as usize])).sum();
+            f64::from(w[f * found.components() + k]) * sum
+        };
+        let counts: f64 = empty.iter().enumerate().map(|(e, &f)| promised(e, f)).sum();
+        let most = discovery.prior.a() / discovery.coarsening;
         assert!(counts <= 1.0001 * most, "{counts} expected counts, a is {}", discovery.prior.a());
     }
     assert_eq!(fit.state.dictionary.features(), features);

@@ -105,7 +105,7 @@ pub(super) fn settle(
     let mut state = State { scatter: Scatter::new(noise), ..state_of(model) };
     let whole = counts.first_fraction().is_none();
     let expected = !whole || view.total > MANY_COUNTS;
-    let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, noise };
+    let gibbs = Gibbs { expected, burn_in: u32::MAX, init: Init::Scaled, noise, jumps: None };
     let sweeps = (BUDGET / view.total).clamp(LEAST_SWEEPS, MOST_SWEEPS) as usize;
     let batch = Batch::all(counts);
     let mut prior = model.prior;

@@ -2,12 +2,16 @@
 //! the others, once by what it looks like and once by when it is on; both are tried.
 
 use super::mask::{remask, remask_columns};
-use crate::meanfield::hyper::learn_scale;
+use crate::meanfield::elsewhere::Whole;
+use crate::meanfield::evidence::Evidence;
+use crate::meanfield::hyper::{learn, learn_scale};
 use crate::meanfield::model::{Model, Part, insert, used};
 use crate::meanfield::nmf::{Updates, divergence, updated};
 use crate::meanfield::view::{Column, View};
 use crate::special::ln;
 use crate::workers::Workers;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// How the content of a component is given to the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,8 +134,10 @@ fn mixture_within(
 ) -> (Vec<f64>, f64) {
     let wide = columns.len() + 1;
     let mut rows = vec![0.0; model.components() * wide];
-    let mut totals = vec![0.0; model.components()];
-    model.parts.iter().flatten().for_each(|part| totals[part.k] += part.mean());
+    let mut totals = model.sums_of_means();
+    if let Some(elsewhere) = &model.elsewhere {
+        totals.iter_mut().zip(&elsewhere.means).for_each(|(total, elsewhere)| *total += elsewhere);
+    }
     for (i, (t, _)) in columns.iter().enumerate() {
         for part in &model.parts[*t] {
             rows[part.k * wide + i] = part.mean();
@@ -189,6 +195,47 @@ fn give_dictionary(model: &mut Model, k: usize, takers: &[(usize, f64)]) {
     }
 }
 
+/// The columns that a candidate is judged by: those that its component is on in, if they are few enough.
+struct Excerpt<'m, 'v, 'a> {
+    model: Cow<'m, Model>,
+    view: Cow<'v, View<'a>>,
+    /// Which columns they are; all if there are none.
+    columns: Vec<usize>,
+    /// The evidence there before.
+    before: f64,
+}
+
+/// A component that is on in more than this share of the columns is judged by all of them.
+const MOST_TOUCHED: f64 = 0.7;
+
+/// A model whose components are judged.
+struct Judged<'m, 'v, 'a> {
+    model: &'m Model,
+    view: &'v View<'a>,
+    before: f64,
+    whole: Whole,
+}
+
+impl<'m, 'v, 'a> Judged<'m, 'v, 'a> {
+    fn new(model: &'m Model, view: &'v View<'a>, workers: &Workers) -> Self {
+        let Evidence { evidence, squares, .. } = model.evidence_in_full(view, workers);
+        Self { model, view, before: evidence, whole: Whole::new(model, squares) }
+    }
+
+    /// Where component `k` is judged.
+    fn excerpt(&self, k: usize, workers: &Workers) -> Excerpt<'m, 'v, 'a> {
+        let columns: Vec<usize> = self.model.columns_of(k).into_iter().map(|(t, _)| t).collect();
+        let few = columns.len() as f64 <= MOST_TOUCHED * self.model.observations() as f64;
+        if columns.is_empty() || !few {
+            let (model, view) = (Cow::Borrowed(self.model), Cow::Borrowed(self.view));
+            return Excerpt { model, view, columns: Vec::new(), before: self.before };
+        }
+        let (model, view) = self.model.within(self.view, &columns, &self.whole, workers);
+        let before = model.evidence(&view, workers);
+        Excerpt { model: Cow::Owned(model), view: Cow::Owned(view), columns, before }
+    }
+}
+
 /// How long deletions are followed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
@@ -235,24 +282,24 @@ pub(super) fn eliminate(
         eliminate_sure(model, view, patience, workers, heard);
     }
     while used(&model.usage()) > 1 && last > 0 && !workers.late() {
-        let (before, components) = (model.evidence(view, workers), model.components());
-        let steps = if model.components() > 15 { 1 } else { 3 };
+        let components = model.components();
+        let steps = if components > 15 { 1 } else { 3 };
         let candidates = screened(model, components.saturating_sub(last), workers);
         let (first, others) = candidates.split_at((candidates.len() / 4).max(FEWEST).min(candidates.len()));
-        let mut seen = looks(model, view, first, steps, workers);
-        if !first_looks(model, view, before, steps, &seen, workers) {
+        let judged = Judged::new(model, view, workers);
+        let mut seen = looks(&judged, first, steps, workers);
+        let mut after = first_looks(&judged, steps, &seen, workers);
+        if after.is_none() {
             if patience.tournament == 0 {
                 break;
             }
-            seen.extend(looks(model, view, others, steps, workers));
+            seen.extend(looks(&judged, others, steps, workers));
             seen.sort_by(|x, y| y.0.total_cmp(&x.0));
-            if !first_looks(model, view, before, steps, &seen, workers) {
-                let most = view.effort(patience.tournament);
-                let winner = tournament(model, view, before, most, &seen, workers);
-                let Some(winner) = winner else { break };
-                *model = winner;
-            }
+            after = first_looks(&judged, steps, &seen, workers);
+            after = after.or_else(|| tournament(&judged, view.effort(patience.tournament), &seen, workers));
         }
+        let Some(after) = after else { break };
+        *model = after;
         follow(model, view, view.effort(patience.between), workers);
         last = last.saturating_sub(components.saturating_sub(model.components()));
         heard(model);
@@ -269,7 +316,7 @@ fn eliminate_sure(
     heard: &mut dyn FnMut(&Model),
 ) {
     while used(&model.usage()) > 1 && !workers.late() {
-        let (before, costs) = model.evidence_and_costs(view, workers);
+        let Evidence { evidence: before, costs, .. } = model.evidence_in_full(view, workers);
         let mut sure: Vec<(f64, Candidate)> = losses(model, 0, workers)
             .into_iter()
             .map(|(loss, candidate)| (costs[candidate.k] - loss, candidate))
@@ -305,12 +352,12 @@ fn a_round(model: &Model) -> usize {
 fn follow(model: &mut Model, view: &View, steps: usize, workers: &Workers) {
     let tolerance = view.tolerance();
     model.converge(view, steps, tolerance, workers);
-    crate::meanfield::hyper::learn(model, workers);
+    learn(model, workers);
     let mut masked = model.clone();
     remask(&mut masked, view, workers);
     masked.drop_empty();
     masked.converge(view, steps / 3, tolerance, workers);
-    crate::meanfield::hyper::learn(&mut masked, workers);
+    learn(&mut masked, workers);
     if masked.evidence(view, workers) > model.evidence(view, workers) {
         *model = masked;
     }
@@ -333,60 +380,76 @@ fn screened(model: &Model, from: usize, workers: &Workers) -> Vec<Candidate> {
     losses.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Candidates in the order of the evidence after a few steps.
+/// Candidates in the order of what the evidence gains by them in a few steps.
 fn looks(
-    model: &Model,
-    view: &View,
+    judged: &Judged<'_, '_, '_>,
     candidates: &[Candidate],
     steps: usize,
     workers: &Workers,
 ) -> Vec<(f64, Candidate)> {
-    let mut looks = workers.map(candidates.iter(), |&candidate| {
+    // Both candidates of a component are judged by the same columns.
+    let mut of: BTreeMap<usize, Vec<Candidate>> = BTreeMap::new();
+    candidates.iter().for_each(|candidate| of.entry(candidate.k).or_default().push(*candidate));
+    let looks = workers.map(of.into_iter(), |(k, candidates)| {
         let alone = workers.alone();
-        (without(model, view, &[candidate], steps, &alone).evidence(view, &alone), candidate)
+        let Excerpt { model, view, before, .. } = judged.excerpt(k, &alone);
+        let gain = |candidate: Candidate| {
+            let after = without(&model, &view, &[candidate], steps, &alone).evidence(&view, &alone);
+            (after - before, candidate)
+        };
+        candidates.into_iter().map(gain).collect::<Vec<_>>()
     });
+    let mut looks: Vec<(f64, Candidate)> = looks.into_iter().flatten().collect();
     looks.sort_by(|x, y| y.0.total_cmp(&x.0));
     looks
 }
 
-/// The candidates that gain at once go, best first, each judged anew after those before it. Whether any did.
+/// The model after the candidates that gain at once, best first, each judged anew after those before it by all columns. `None` if
+/// there are none.
 fn first_looks(
-    model: &mut Model,
-    view: &View,
-    before: f64,
+    judged: &Judged<'_, '_, '_>,
     steps: usize,
     looks: &[(f64, Candidate)],
     workers: &Workers,
-) -> bool {
+) -> Option<Model> {
+    let Judged { model, view, before, .. } = judged;
     let most = a_round(model);
     let mut names: Vec<usize> = (0..model.components()).collect();
-    let (mut evidence, mut gone) = (before, 0);
+    let (mut reached, mut evidence, mut gone) = (None, *before, 0);
     for &(gain, Candidate { k, side }) in looks {
-        if gain <= before || gone == most || names.len() < 2 {
+        if gain <= 0.0 || gone == most || names.len() < 2 {
             break;
         }
         let Some(at) = names.iter().position(|&name| name == k) else { continue };
-        let after = without(model, view, &[Candidate { k: at, side }], steps, workers);
+        let now = reached.as_ref().unwrap_or(*model);
+        let after = without(now, view, &[Candidate { k: at, side }], steps, workers);
         let there = after.evidence(view, workers);
         if there > evidence {
             names.remove(at);
             gone += 1;
             evidence = there;
-            *model = after;
-            if model.components() != names.len() {
+            let others = after.components() != names.len();
+            reached = Some(after);
+            if others {
                 break;
             }
         }
     }
-    gone > 0
+    reached
+}
+
+/// One that takes part in a tournament.
+struct Entrant<'m, 'v, 'a> {
+    /// What the evidence gains by it, by now.
+    gain: f64,
+    after: Model,
+    excerpt: Excerpt<'m, 'v, 'a>,
 }
 
 /// The best candidates of the first looks followed for ten steps; the better half for twice as many, and so on. The first
-/// whose evidence is above `before` wins.
+/// by which the evidence gains wins.
 fn tournament(
-    model: &Model,
-    view: &View,
-    before: f64,
+    judged: &Judged<'_, '_, '_>,
     most: usize,
     looks: &[(f64, Candidate)],
     workers: &Workers,
@@ -399,27 +462,36 @@ fn tournament(
     let candidates = looks.iter().take(entrants).map(|(_, candidate)| *candidate);
     let mut left = workers.map(candidates, |candidate| {
         let alone = workers.alone();
-        let after = without(model, view, &[candidate], FIRST, &alone);
-        (after.evidence(view, &alone), after)
+        let excerpt = judged.excerpt(candidate.k, &alone);
+        let after = without(&excerpt.model, &excerpt.view, &[candidate], FIRST, &alone);
+        Entrant { gain: after.evidence(&excerpt.view, &alone) - excerpt.before, after, excerpt }
     });
     let mut steps = FIRST;
     loop {
-        left.sort_by(|x, y| y.0.total_cmp(&x.0));
-        if left.first()?.0 > before {
-            return Some(left.swap_remove(0).1);
+        left.sort_by(|x, y| y.gain.total_cmp(&x.gain));
+        while left.first()?.gain > 0.0 {
+            let Entrant { after, excerpt, .. } = left.remove(0);
+            if excerpt.columns.is_empty() {
+                return Some(after);
+            }
+            let mut winner = judged.model.with(after, &excerpt.columns, workers);
+            winner.ascend(judged.view, 1, workers);
+            if winner.evidence(judged.view, workers) > judged.before {
+                return Some(winner);
+            }
         }
         if steps >= most || workers.late() {
             return None;
         }
         left.truncate((left.len() / 2).max(1));
         steps *= 2;
-        let followed = workers.map(left.into_iter(), |(last, mut after)| {
+        let followed = workers.map(left.into_iter(), |Entrant { gain: last, mut after, excerpt }| {
             let alone = workers.alone();
-            after.converge(view, steps, f64::NEG_INFINITY, &alone);
-            let evidence = after.evidence(view, &alone);
+            after.converge(&excerpt.view, steps, f64::NEG_INFINITY, &alone);
+            let gain = after.evidence(&excerpt.view, &alone) - excerpt.before;
             // Beyond reach at the pace of these steps.
-            let hopeless = evidence + f64::max(6.0, 320.0 / steps as f64) * (evidence - last) <= before;
-            (!hopeless || evidence > before).then_some((evidence, after))
+            let hopeless = gain + f64::max(6.0, 320.0 / steps as f64) * (gain - last) <= 0.0;
+            (!hopeless || gain > 0.0).then_some(Entrant { gain, after, excerpt })
         });
         left = followed.into_iter().flatten().collect();
     }
@@ -431,16 +503,17 @@ pub(super) fn evidence(model: &Model, view: &View, workers: &Workers) -> Vec<f64
         // Without its only component the data have no explanation at all.
         return vec![f64::INFINITY];
     }
-    let before = model.evidence(view, workers);
     let mut out = vec![f64::INFINITY; model.components()];
-    for (after, Candidate { k, .. }) in looks(model, view, &screened(model, 0, workers), 3, workers) {
-        out[k] = out[k].min(before - after);
+    let judged = Judged::new(model, view, workers);
+    for (gain, Candidate { k, .. }) in looks(&judged, &screened(model, 0, workers), 3, workers) {
+        out[k] = out[k].min(-gain);
     }
     out
 }
 
 /// Deletes the component whose loss is least.
 pub(super) fn delete_least(model: &mut Model, view: &View, workers: &Workers) {
-    let (_, candidate) = looks(model, view, &screened(model, 0, workers), 3, workers)[0];
+    let judged = Judged::new(model, view, workers);
+    let (_, candidate) = looks(&judged, &screened(model, 0, workers), 3, workers)[0];
     *model = without(model, view, &[candidate], 3, workers);
 }

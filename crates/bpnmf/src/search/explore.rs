@@ -29,6 +29,9 @@ const NMF_ITERATIONS: usize = 30;
 /// Where more than this share of the start is left after the first elimination, there may be more: the start grows.
 const FULL: f64 = 0.7;
 
+/// The start has at least so many times the components that singular values show.
+const MORE_THAN_SHOWN: f64 = 1.5;
+
 /// The mean of the positive entries at the first level, and the factor from one level to the next.
 const FIRST_LEVEL: f64 = 100.0;
 const LEVEL_FACTOR: f64 = 8.0;
@@ -52,8 +55,16 @@ const MOST_MORE: f64 = 0.2;
 /// A sparse mask says enough by itself: the rank is asked where more than this share of the sites is on.
 const DENSE: f64 = 0.25;
 
+/// Of more columns every so manieth is enough to see whether components should be on everywhere.
+const FEW_COLUMNS: usize = 200;
+
+/// The search begins with every so manieth column where so many columns, and so many entries, are left.
+const BEGINS_WITH_COLUMNS: usize = 1000;
+const BEGINS_WITH_ENTRIES: usize = 1_000_000;
+
 /// Steps of convergence with every component on everywhere.
 const ALL_ON: usize = 90;
+const FIRST_ALL_ON: usize = ALL_ON / 6;
 
 /// Such a model is given up if it would need more than so many times the gain of its last steps.
 const PACE: f64 = 16.0;
@@ -157,30 +168,28 @@ impl Run<'_> {
         let workers = self.workers;
         let mut model = Model::empty(workers.simd, view.features, view.columns.len(), *prior);
         model.sizes = view.sizes();
-        let levels = levels(view, self.scatter.alpha);
-        for (i, power) in levels.iter().enumerate() {
-            let scaled = (*power < 1.0).then(|| view.scaled(*power));
-            let level = Level { counts: view, view: scaled.as_ref().unwrap_or(view), power: *power };
-            if i == 0 {
-                self.begin(&mut model, level, prior, search);
-            } else {
-                self.stage("finer", &mut model, |run, model| {
-                    model.lift(power / levels[i - 1], workers);
-                    run.say("finer", active(model));
-                    0
-                });
-            }
-            self.stage("mask", &mut model, |run, model| {
+        let level = Level::of(view);
+        let step = first_columns(view);
+        if step < 2 {
+            self.climb(&mut model, view, prior, search);
+        } else {
+            let some = view.sampled(step);
+            model.sizes = some.sizes();
+            self.climb(&mut model, &some, prior, search);
+            self.stage("all-columns", &mut model, |run, model| {
+                model.spread(view, step, workers);
                 let view = run.weigh(model, level);
-                settle(model, &view, workers);
-                let view = run.weigh(model, level);
-                try_all_on(model, &view, workers);
-                run.say("mask", active(model));
+                model.ascend(&view, 1, workers);
+                remask(model, &view, workers);
+                model.drop_empty();
+                learn(model, workers);
+                run.say("all-columns", active(model));
                 0
             });
+            // A search that goes on from there has been told nothing of them.
+            model.sizes = view.sizes();
             self.finish(&mut model, level);
         }
-        let level = Level::of(view);
         self.grow(&mut model, level);
         while search.grows && !self.stopped && self.stage("widen", &mut model, |_, model| widen(model)) == YES
         {
@@ -200,6 +209,34 @@ impl Run<'_> {
         model
     }
 
+    /// From the start to the data themselves, level by level, without births.
+    fn climb(&mut self, model: &mut Model, view: &View, prior: &CheckedPrior, search: &Search) {
+        let workers = self.workers;
+        let levels = levels(view, self.scatter.alpha);
+        for (i, power) in levels.iter().enumerate() {
+            let scaled = (*power < 1.0).then(|| view.scaled(*power));
+            let level = Level { counts: view, view: scaled.as_ref().unwrap_or(view), power: *power };
+            if i == 0 {
+                self.begin(model, level, prior, search);
+            } else {
+                self.stage("finer", model, |run, model| {
+                    model.lift(power / levels[i - 1], workers);
+                    run.say("finer", active(model));
+                    0
+                });
+            }
+            self.stage("mask", model, |run, model| {
+                let view = run.weigh(model, level);
+                settle(model, &view, workers);
+                let view = run.weigh(model, level);
+                try_all_on(model, &view, workers);
+                run.say("mask", active(model));
+                0
+            });
+            self.finish(model, level);
+        }
+    }
+
     /// As many components as singular values show, if these are more than the evidence wants: where counts are few it wants
     /// fewer than there are. How many that is, 0 if singular values say nothing, and the range of [`Rank`].
     pub(super) fn raise(&mut self, model: &mut Model, view: &View) -> (usize, Option<(usize, usize)>) {
@@ -207,7 +244,8 @@ impl Run<'_> {
             return (0, None);
         }
         let (key, workers) = (self.key.derived(400), self.workers);
-        let Rank { components, poisson, range } = rank::rank(view, model.alpha);
+        let filled = view.filled(model, key.derived(1), workers);
+        let Rank { components, poisson, range } = rank::rank(&filled, model.alpha);
         let components = components.min(model.prior.components());
         let parameters = components * (view.features + view.columns.len());
         let few = model.alpha.is_infinite() && view.total < FEW_COUNTS * parameters as f64;
@@ -240,6 +278,11 @@ impl Run<'_> {
         let balanced = level.view.balanced(self.scatter.alpha * level.power);
         let view = &balanced.0;
         let mut most = most_at_start(view).min(prior.components());
+        let shown =
+            if search.guess.is_none() { rank::rank(level.counts, self.scatter.alpha).components } else { 1 };
+        if shown > 1 {
+            most = most.max((MORE_THAN_SHOWN * shown as f64) as usize).min(largest_start(view, prior));
+        }
         loop {
             self.stage("factors", model, |run, model| {
                 run.start(model, level, &balanced, prior, search, most);
@@ -260,6 +303,8 @@ impl Run<'_> {
                     settle(model, &view, workers);
                     choose_mask(model, &view, workers);
                 }
+                // Far from convergence that many are left says little, if singular values show that there are fewer.
+                full &= shown <= 1 || shown as f64 > FULL * most as f64;
                 u64::from(search.guess.is_none() && full && most < largest_start(view, prior))
             });
             if again == NO || self.stopped {
@@ -399,6 +444,12 @@ impl Run<'_> {
     }
 }
 
+/// Every so manieth column is where the search begins: 1 where there are not many.
+fn first_columns(view: &View) -> usize {
+    let entries: usize = view.columns.iter().map(|column| column.x.len()).sum();
+    (view.columns.len() / BEGINS_WITH_COLUMNS).min(entries / BEGINS_WITH_ENTRIES)
+}
+
 /// The powers of the likelihood that the search goes through: from where the mean of the positive entries is
 /// [`FIRST_LEVEL`] to the data themselves. Convergence takes long where counts are many; what a component looks like is
 /// known with few.
@@ -416,19 +467,24 @@ fn levels(view: &View, alpha: f64) -> Vec<f64> {
 /// Every component on everywhere, which is kept if the evidence gains by it. A mask that was chosen where little was known, and
 /// the W that goes with it, are hard to leave one site at a time.
 fn try_all_on(model: &mut Model, view: &View, workers: &Workers) {
+    let step = view.columns.len() / FEW_COLUMNS;
+    if step > 1 {
+        let (some, mut masked) = (view.sampled(step), model.sampled(step));
+        let mut on = masked.clone();
+        on.switch_all_on(&some);
+        masked.converge(&some, 2 * some.effort(FIRST_ALL_ON), some.tolerance(), workers);
+        if !gains_in_time(&mut on, &some, masked.evidence(&some, workers), workers) {
+            return;
+        }
+    }
     let before = model.evidence(view, workers);
     let mut on = model.clone();
     on.switch_all_on(view);
-    let (first, steps) = (view.effort(ALL_ON / 6), view.effort(ALL_ON));
-    on.converge(view, first, view.tolerance(), workers);
-    let early = on.evidence(view, workers);
-    on.converge(view, first, view.tolerance(), workers);
-    let late = on.evidence(view, workers);
-    // Out of reach at the pace of these steps.
-    if late + PACE * (late - early) < before {
+    if !gains_in_time(&mut on, view, before, workers) {
         return;
     }
-    on.converge(view, steps.saturating_sub(2 * first), view.tolerance(), workers);
+    let left = view.effort(ALL_ON).saturating_sub(2 * view.effort(FIRST_ALL_ON));
+    on.converge(view, left, view.tolerance(), workers);
     if on.evidence(view, workers) > before {
         *model = on;
         return;
@@ -439,6 +495,16 @@ fn try_all_on(model: &mut Model, view: &View, workers: &Workers) {
     if on.evidence(view, workers) > before {
         *model = on;
     }
+}
+
+/// Whether a model can reach the evidence `before`, at the pace of its first steps.
+fn gains_in_time(model: &mut Model, view: &View, before: f64, workers: &Workers) -> bool {
+    let steps = view.effort(FIRST_ALL_ON);
+    model.converge(view, steps, view.tolerance(), workers);
+    let early = model.evidence(view, workers);
+    model.converge(view, steps, view.tolerance(), workers);
+    let late = model.evidence(view, workers);
+    late + PACE * (late - early) >= before
 }
 
 /// Convergence after the mask was chosen anew.

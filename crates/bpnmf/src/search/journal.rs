@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The version of the search: another one is begun again rather than misread. To be raised with every change of what stages do,
 /// or of what their verdicts mean.
-const VERSION: u64 = 1;
+const VERSION: u64 = 3;
 
 /// What came of a stage.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,8 +90,10 @@ impl Run<'_> {
 impl Journal {
     /// Errors unless it is of counts of this shape.
     pub(crate) fn check(&self, features: usize, observations: usize) -> Result<(), Error> {
-        let shape = (self.model.features, self.model.observations());
-        if shape == (features, observations) {
+        // The search may have begun with every so manieth column.
+        let columns = self.model.observations();
+        let some = (1..=observations).any(|step| observations.div_ceil(step) == columns);
+        if self.model.features == features && some {
             return Ok(());
         }
         Err(bad("its search is of counts of another shape"))
@@ -118,6 +120,8 @@ impl Stage<'_> {
             geometric,
             sum,
             layouts: _,
+            // Models of some of the columns do not outlive a stage.
+            elsewhere: _,
             parts,
         } = self.model;
         out.prior(prior)?;
@@ -195,6 +199,7 @@ impl Journal {
             geometric,
             sum,
             layouts,
+            elsewhere: None,
             parts,
         };
         Ok(Self { done, model })

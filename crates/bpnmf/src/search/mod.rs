@@ -14,6 +14,7 @@ mod explore;
 mod floor;
 mod journal;
 mod mask;
+mod proportional;
 mod pursuit;
 mod rank;
 mod resolution;
@@ -87,6 +88,9 @@ pub struct Resolution {
 pub struct Discovery {
     /// The power of the likelihood.
     pub coarsening: f64,
+    /// The variance of the counts over their rates, where the search found that it is the same for all rates; `coarsening` is
+    /// then one over it.
+    pub factor: Option<f64>,
     /// Scatter of the data about the fit.
     pub dispersion: Dispersion,
     /// How the counts scatter about their rates.
@@ -211,13 +215,19 @@ impl Search {
     ) -> Result<Found, Error> {
         let (start, done) = (std::time::Instant::now(), Vec::new());
         let view = View::new(counts);
-        let scatter = Scatter::new(self.noise, &view);
+        let mut scatter = Scatter::new(self.noise, &view);
+        let asks = self.noise.is_none() && self.coarsening.is_none() && scatter.alpha.is_finite();
+        let factor = if asks { proportional::factor(&view) } else { None };
+        if factor.is_some() {
+            // A share of such counts, one over the factor, are as good as Poisson counts.
+            scatter = Scatter { alpha: f64::INFINITY, learned: false };
+        }
         let view = if scatter.alpha.is_finite() { view.sized() } else { view };
         let mut run = Run { key, workers, start, watch, stopped: false, done, past, astray: None, scatter };
         let mut coarse = None;
         let mut model = None;
-        let mut power = self.coarsening.unwrap_or(1.0);
-        if self.coarsening.is_none() {
+        let mut power = factor.map_or(self.coarsening.unwrap_or(1.0), f64::recip);
+        if self.coarsening.is_none() && factor.is_none() {
             let mut first = run.explore(&view, prior, self);
             let chosen = run.stage("coarsening", &mut first, |_, first| {
                 resolution::power(resolution::dispersion(first, &view, workers), counts).to_bits()
@@ -228,6 +238,21 @@ impl Search {
             if power < 1.0 && self.noise.is_none() && !resolution::leaves_enough(&view, power) {
                 run.scatter = Scatter { alpha: resolution::SMOOTH_ALPHA, learned: false };
                 power = 1.0;
+            }
+            if let Some(first) = model.as_mut().filter(|_| self.noise.is_none() && view.partial) {
+                // Singular values need every entry, so they could not be asked before there was a model.
+                let alpha = run.stage("filled", first, |run, first| {
+                    let filled = view.filled(first, key.derived(450), workers);
+                    let alpha = rank::alpha(&filled);
+                    run.say("filled", active(first));
+                    alpha.to_bits()
+                });
+                run.check_past()?;
+                let alpha = f64::from_bits(alpha);
+                if alpha.is_finite() && !run.stopped {
+                    run.scatter = Scatter { alpha, learned: true };
+                    model = None;
+                }
             }
         }
         if power < 1.0 {
@@ -265,8 +290,18 @@ impl Search {
         let seconds = run.start.elapsed().as_secs_f64();
         let (prior, forced) = (model.prior, self.components);
         let noise = noise_of(model.alpha);
-        let discovery =
-            Discovery { coarsening: power, dispersion, noise, prior, path, forced, rank, range, seconds };
+        let discovery = Discovery {
+            coarsening: power,
+            factor,
+            dispersion,
+            noise,
+            prior,
+            path,
+            forced,
+            rank,
+            range,
+            seconds,
+        };
         Ok(Found { discovery, counts: coarse, model })
     }
 
@@ -282,11 +317,11 @@ impl Search {
     ) {
         const STEPS: [f64; 3] = [0.3, 0.1, 0.03];
         let every = (model.observations() / PATH_COLUMNS).max(1);
-        let mut model = model.every(every);
+        let mut model = model.sampled(every);
         let mut before = 1.0;
         for step in STEPS {
             let fewer = resolution::coarsened(counts, power * step);
-            let view = View::new(&fewer).every(every);
+            let view = View::new(&fewer).sampled(every);
             if view.total < 1.0 {
                 break;
             }

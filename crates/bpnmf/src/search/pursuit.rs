@@ -18,6 +18,8 @@ pub(super) struct Buffers {
     field: Vec<Tile>,
     ratio: Vec<Tile>,
     products: Vec<f64>,
+    /// The sum of E W of every component in the column, if not all of it counts in full.
+    sums: Vec<f64>,
     /// The most each component can gain, and which it is.
     candidates: Vec<(f64, usize)>,
 }
@@ -54,6 +56,10 @@ pub(super) fn pursue(
     banned: Option<usize>,
     buffers: &mut Buffers,
 ) {
+    buffers.sums.clear();
+    if !column.is_whole() {
+        buffers.sums.extend((0..model.components()).map(|k| model.sum_in(column, k)));
+    }
     for step in 0..MOST_STEPS {
         let times = if step == 0 { FIRST_TIMES } else { 2 };
         if in_single(model, column) {
@@ -83,7 +89,8 @@ fn best_addition(
     buffers: &mut Buffers,
 ) -> Option<Part> {
     let (c, d) = (model.prior.c(), model.d_in(column));
-    let Buffers { explained, base, row, field, ratio, products, candidates } = buffers;
+    let Buffers { explained, base, row, field, ratio, products, sums, candidates } = buffers;
+    let sums = if sums.is_empty() { &model.sum } else { &*sums };
     let single = in_single(model, column);
     if single {
         products.resize(model.components(), 0.0);
@@ -101,7 +108,7 @@ fn best_addition(
         if Some(k) == banned || parts.binary_search_by_key(&k, |part| part.k).is_ok() {
             continue;
         }
-        let slope = products[k] / model.sum_in(column, k);
+        let slope = products[k] / sums[k];
         // It is no more than half of n (slope - 1)^2 / slope, which most do not reach.
         let roughly = 0.5 * n * (slope - 1.0) * (slope - 1.0).max(0.0) / slope;
         let bound = match roughly + log_odds[k] > 0.0 || parts.is_empty() {
@@ -118,7 +125,7 @@ fn best_addition(
         if bound <= most && !parts.is_empty() {
             break;
         }
-        let (simd, sum) = (model.simd, model.sum_in(column, k));
+        let (simd, sum) = (model.simd, sums[k]);
         let rate = d + sum;
         let (shape, geometric, gained) = if single {
             let (x, row) = (&column.tiles, model.single_row(k));

@@ -25,7 +25,7 @@ const SPREAD: f64 = 0.02;
 /// counts, and for counts whose scatter is an estimate, too. Behind a component with a signal of more than `NEAR` times the
 /// threshold it takes one scale more for each threshold, up to `MOST_SCALES`: a weak component seldom stands alone.
 const EDGE_SCALES: f64 = 1.0;
-const SCATTERED_EDGE_SCALES: f64 = 2.0;
+pub(super) const SCATTERED_EDGE_SCALES: f64 = 2.0;
 const NEAR: f64 = 2.0;
 const MOST_SCALES: f64 = 4.0;
 
@@ -62,25 +62,30 @@ const HIDDEN_BESIDE_ONE: f64 = 2.5;
 /// Data scatter more than Poisson counts if their bulk is wider by this over the smaller side.
 const SCATTERED: f64 = 7.0;
 
+/// The bulk is that of Poisson counts if it is wider by no more than this over the smaller side. In between nothing is sure.
+const POISSON: f64 = 4.0;
+
 /// The smallest matrix whose bulk tells scatter from components: smaller ones have too few singular values beside those of
 /// their components.
-const SMALLEST_BULK: usize = 40;
+const SMALLEST_BULK: usize = 15;
 
 /// The most columns of a matrix that is larger on both sides.
-const LARGEST_BULK: usize = 600;
+pub(super) const LARGEST_BULK: usize = 600;
 
 /// The positive entries of counts, empty rows and columns left out.
-struct Entries {
+pub(super) struct Entries {
     /// The smaller side and the larger one.
-    small: usize,
-    large: usize,
+    pub(super) small: usize,
+    pub(super) large: usize,
+    /// Whether the columns are the smaller side.
+    pub(super) transposed: bool,
     /// Entries (index of the smaller side, x) for every index of the larger one.
-    lists: Vec<Vec<(u32, f64)>>,
-    total: f64,
+    pub(super) lists: Vec<Vec<(u32, f64)>>,
+    pub(super) total: f64,
 }
 
 impl Entries {
-    fn new(view: &View) -> Self {
+    pub(super) fn new(view: &View) -> Self {
         let mut place = vec![u32::MAX; view.features];
         let mut rows = 0;
         let columns: Vec<Vec<(usize, f64)>> = view
@@ -99,18 +104,20 @@ impl Entries {
         let by_column: Vec<Vec<(u32, f64)>> =
             columns.iter().map(|list| list.iter().map(|&(f, x)| (place[f], x)).collect()).collect();
         if rows <= by_column.len() {
-            return Self { small: rows, large: by_column.len(), lists: by_column, total };
+            return Self { small: rows, large: by_column.len(), transposed: false, lists: by_column, total };
         }
         let mut lists = vec![Vec::new(); rows];
         for (t, list) in by_column.iter().enumerate() {
             list.iter().for_each(|&(f, x)| lists[f as usize].push((t as u32, x)));
         }
-        Self { small: by_column.len(), large: rows, lists, total }
+        Self { small: by_column.len(), large: rows, transposed: true, lists, total }
     }
 }
 
 /// The spectrum of counts whitened for the variance x + scatter x^2.
-struct Spectrum {
+pub(super) struct Spectrum {
+    /// The smaller side.
+    small: usize,
     /// Components above the edge, and eigenvalues there.
     components: usize,
     seen: Vec<f64>,
@@ -126,21 +133,21 @@ struct Spectrum {
 
 /// Where the eigenvalues of noise end, and the scale of how far the largest strays from there.
 #[derive(Debug, Clone, Copy)]
-struct Edge {
+pub(super) struct Edge {
     at: f64,
     scale: f64,
 }
 
 impl Edge {
     /// That of what is left beside `k` components.
-    fn beside(k: usize, (small, large): (f64, f64)) -> Self {
+    pub(super) fn beside(k: usize, (small, large): (f64, f64)) -> Self {
         let (small, large) = ((small - k as f64).max(1.0).sqrt(), (large - k as f64).max(1.0).sqrt());
         let root = small + large;
         Self { at: root * root, scale: root * libm::cbrt(1.0 / small + 1.0 / large) }
     }
 
     /// So many scales beyond it.
-    fn beyond(self, scales: f64) -> f64 {
+    pub(super) fn beyond(self, scales: f64) -> f64 {
         self.at + scales * self.scale
     }
 }
@@ -177,7 +184,7 @@ fn signal(eigenvalue: f64, (small, large): (f64, f64), all: usize) -> f64 {
 }
 
 /// The quantile 0.75 of the eigenvalues of noise (Marchenko and Pastur).
-fn bulk_quantile(small: f64, large: f64) -> f64 {
+pub(super) fn bulk_quantile(small: f64, large: f64) -> f64 {
     const POINTS: usize = 2001;
     let (low, high) = ((large.sqrt() - small.sqrt()).powi(2), (large.sqrt() + small.sqrt()).powi(2));
     let at = |i: usize| core::f64::consts::PI * i as f64 / (POINTS - 1) as f64;
@@ -240,7 +247,13 @@ impl Spectrum {
         let ascending = |i: usize| reduced.eigenvalue(n - 1 - i.min(others - 1));
         let quantile = ascending(below) + between * (ascending(below + 1) - ascending(below));
         let excess = quantile / bulk_quantile(small - m as f64, large - m as f64) - 1.0;
-        Self { components, seen, clear, possible, excess, energy, noise }
+        Self { small: n, components, seen, clear, possible, excess, energy, noise }
+    }
+
+    /// Whether what is above the edge ends before half of the smaller side. If it does not, there is no noise to be seen by which
+    /// it could be judged.
+    fn ends(&self) -> bool {
+        2 * self.seen.len() < self.small
     }
 
     /// What is hidden below the edge.
@@ -282,7 +295,7 @@ impl Hidden {
 }
 
 /// Scales of both sides with which the variance of every row and column is one on average.
-fn whitening(entries: &Entries, variance: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn whitening(entries: &Entries, variance: impl Fn(f64) -> f64) -> (Vec<f64>, Vec<f64>) {
     let (mut u, mut v) = (vec![1.0; entries.small], vec![1.0; entries.large]);
     let (mut rows, mut columns) = (vec![0.0; entries.small], vec![0.0; entries.large]);
     for (column, list) in columns.iter_mut().zip(&entries.lists) {
@@ -339,18 +352,23 @@ pub(super) fn rank(view: &View, alpha: f64) -> Rank {
         return UNKNOWN;
     }
     if alpha.is_finite() {
-        let components = Spectrum::new(&entries, 1.0 / alpha).components;
-        return Rank { components, ..UNKNOWN };
+        let spectrum = Spectrum::new(&entries, 1.0 / alpha);
+        return if spectrum.ends() { Rank { components: spectrum.components, ..UNKNOWN } } else { UNKNOWN };
     }
     let spectrum = Spectrum::new(&entries, 0.0);
+    if !spectrum.ends() {
+        return UNKNOWN;
+    }
     let limit = SCATTERED / entries.small as f64;
     if spectrum.excess > limit {
-        return Rank { components: scattered(&entries).0.components, ..UNKNOWN };
+        let spectrum = scattered(&entries).0;
+        return if spectrum.ends() { Rank { components: spectrum.components, ..UNKNOWN } } else { UNKNOWN };
     }
     let hidden = spectrum.hidden(&entries);
     let components = with_hidden(&spectrum, hidden);
     let range = hidden.few.then(|| range(components, &spectrum, hidden));
-    Rank { components, poisson: spectrum.excess > -limit, range }
+    let poisson = (-limit..=POISSON / entries.small as f64).contains(&spectrum.excess);
+    Rank { components, poisson, range }
 }
 
 /// The components above the edge, and those whose energy is hidden below it.
@@ -381,7 +399,7 @@ fn range(components: usize, spectrum: &Spectrum, hidden: Hidden) -> (usize, usiz
 
 /// The same for counts that scatter more than Poisson: the scatter is what makes the bulk that of noise. What is hidden
 /// below the edge cannot be told from it.
-fn scattered(entries: &Entries) -> (Spectrum, f64) {
+pub(super) fn scattered(entries: &Entries) -> (Spectrum, f64) {
     let (mut low, mut high) = (0.0, 1.0);
     while Spectrum::new(entries, high).excess > 0.0 && high < 1e3 {
         (low, high) = (high, 4.0 * high);
@@ -406,7 +424,7 @@ pub(super) fn alpha(view: &View) -> f64 {
     }
     let mut entries = Entries::new(view);
     if entries.small > LARGEST_BULK {
-        entries = Entries::new(&view.clone().every(view.columns.len().div_ceil(LARGEST_BULK)));
+        entries = Entries::new(&view.sampled(view.columns.len().div_ceil(LARGEST_BULK)));
     }
     if !(SMALLEST_BULK..=LARGEST_BULK).contains(&entries.small) {
         return f64::INFINITY;
@@ -423,7 +441,8 @@ mod tests {
 
     fn spectrum(components: usize, clear: usize) -> Spectrum {
         let seen = vec![1.0; components];
-        Spectrum { components, seen, clear, possible: components, excess: 0.0, energy: 0.0, noise: 0.0 }
+        let (excess, energy, noise) = (0.0, 0.0, 0.0);
+        Spectrum { small: 100, components, seen, clear, possible: components, excess, energy, noise }
     }
 
     fn hidden(energy: f64, weakest: f64) -> Hidden {

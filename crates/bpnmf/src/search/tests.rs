@@ -105,6 +105,63 @@ fn counts_that_scatter_have_no_more_components_and_the_scatter_is_found() {
 }
 
 #[test]
+fn scatter_is_found_in_few_columns_and_where_entries_are_missing() {
+    let workers = Workers::new(2).unwrap();
+    let all = scattered(4, 300.0, 20.0, 0);
+    let columns = |n: usize| {
+        let mut values = vec![0.0; 60 * n];
+        for (t, column) in values.chunks_mut(60).enumerate() {
+            all.column(t).positive().for_each(|(f, x)| column[f] = x);
+        }
+        Counts::from_dense(60, n, values).unwrap()
+    };
+    for counts in [columns(20), without_some(&columns(80), 0.1, 2)] {
+        let found = fit(&counts, Search::default(), &workers);
+        assert_eq!(found.posterior.components(), 4);
+        let alpha = found.noise().alpha().expect("they scatter");
+        assert!((12.0..35.0).contains(&alpha), "{alpha}");
+    }
+}
+
+#[test]
+fn the_start_is_as_large_as_singular_values_say_and_grows_no_further() {
+    let counts = low_rank(90, 160, 32, 100.0, 5);
+    let found = fit(&counts, Search::default(), &Workers::new(2).unwrap()).posterior.components();
+    assert!((31..=33).contains(&found), "{found} of 32");
+}
+
+#[test]
+fn counts_with_twice_the_variance_of_poisson_counts_have_no_more_components() {
+    // Negative binomial with p = 1/2: the variance is twice the rate, whatever it is.
+    let (features, observations, key) = (50, 80, Key::new(8));
+    let draw = |part: u32, n: usize| -> Vec<f64> {
+        (0..n).map(|i| key.stream(Site::Synthesis, part, i as u32, 0).gamma(0.5)).collect()
+    };
+    let (w, h) = (draw(0, features * 4), draw(1, observations * 4));
+    let mut values = Vec::new();
+    for t in 0..observations {
+        for f in 0..features {
+            let rate = 300.0 * (0..4).map(|k| w[f * 4 + k] * h[t * 4 + k]).sum::<f64>();
+            let mut stream = key.stream(Site::Synthesis, 2, t as u32, f as u32);
+            let rate = stream.gamma(rate.max(0.01));
+            values.push(stream.poisson(rate));
+        }
+    }
+    let counts = Counts::from_dense(features, observations, values).unwrap();
+    let found = fit(&counts, Search::default(), &Workers::new(2).unwrap());
+    assert_eq!(found.posterior.components(), 4);
+    let discovery = found.discovery.as_ref().unwrap();
+    let factor = discovery.factor.expect("it is the same for all rates");
+    assert!((factor / 2.0 - 1.0).abs() < 0.1, "{factor}");
+    assert_eq!((discovery.coarsening, discovery.noise), (1.0 / factor, Noise::Poisson));
+    assert!(found.noise_sentence().unwrap().contains("times the variance of Poisson counts"));
+    // What was asked for is done as it was asked for.
+    let plain = fit(&counts, Search { noise: Some(Noise::Poisson), ..Search::default() }, &Workers::serial());
+    let plain = plain.discovery.unwrap();
+    assert_eq!((plain.factor, plain.coarsening), (None, 1.0));
+}
+
+#[test]
 fn a_component_of_one_column_in_fifty_is_found_where_counts_scatter() {
     let found = fit(&scattered(5, 100.0, 30.0, 3), Search::default(), &Workers::new(2).unwrap()).posterior;
     assert_eq!(found.components(), 5);

@@ -3,7 +3,7 @@ use crate::args::{Cli, Command};
 use crate::checkpoint::Keeper;
 use crate::fit;
 use crate::fit::config::{Config, Place};
-use crate::fit::output::Source;
+use crate::fit::output::{Extra, Source};
 use crate::progress::{Mode, Progress};
 use bpnmf::Counts;
 use clap::Parser;
@@ -29,6 +29,8 @@ fn page(flags: &str, scale: f64) -> String {
         missing: 0,
         total: counts.total(),
         whole_counts: true,
+        recording: false,
+        read_as: None,
         feature_names: Some((0..6).map(|f| format!("a name that is rather long {f}")).collect()),
         observation_names: None,
     };
@@ -38,8 +40,8 @@ fn page(flags: &str, scale: f64) -> String {
     let (chains, _) =
         fit::run(&config, &counts, progress, &Keeper::none()).unwrap_or_else(|_| panic!("{flags}"));
     let folder = Folder::unused(Path::new("nowhere"), &[], false).unwrap_or_else(|_| panic!("no files"));
-    let page =
-        Results { source: &source, config: &config, chains: &chains, seconds: 1.0 }.for_people(&folder);
+    let page = Results { source: &source, config: &config, chains: &chains, seconds: 1.0 }
+        .for_people(&folder, &Extra::default());
     assert!(page.lines().all(|line| line.chars().count() < 100), "{page}");
     page
 }
@@ -47,9 +49,9 @@ fn page(flags: &str, scale: f64) -> String {
 #[test]
 fn the_headline_says_how_many_and_how_sure_and_one_chain_does_not_know() {
     let first = |flags: &str| page(flags, 1.0).lines().next().unwrap().to_owned();
-    assert_eq!(first(""), "2 parts (90 %: 2), 4 chains, R-hat 1.00");
-    assert_eq!(first("--chains 1"), "2 parts (one chain: how sure is not known)");
-    assert_eq!(first("--chains 2 --force-components 3"), "3 parts, as asked for");
+    assert_eq!(first(""), "2 components (90 %: 2), 4 chains, R-hat 1.00");
+    assert_eq!(first("--chains 1"), "2 components (one chain: how sure is not known)");
+    assert_eq!(first("--chains 2 --force-components 3"), "3 components, as asked for");
     assert_eq!((range(11, 12), range(7, 7)), ("11 to 12".to_owned(), "7".to_owned()));
     assert_eq!([r_hat_text(1.0123), r_hat_text(f64::INFINITY)], ["1.01", "infinite"]);
 }
@@ -57,11 +59,14 @@ fn the_headline_says_how_many_and_how_sure_and_one_chain_does_not_know() {
 #[test]
 fn the_path_is_a_line_of_bars() {
     assert_eq!(
-        path_picture(&[(0.03, 8), (0.1, 16), (0.3, 20), (1.0, 21)]),
+        path_picture(&[(0.03, 8), (0.1, 16), (0.3, 20), (1.0, 21)], "parts"),
         "parts by resolution   1/33 ▄ 8   1/10 ▇ 16   1/3 █ 20   full █ 21\n"
     );
-    assert_eq!(path_picture(&[(0.0005, 1), (0.6, 9)]), "parts by resolution   1/2,000 ▁ 1   1/1.7 █ 9\n");
-    assert_eq!(path_picture(&[]), "");
+    assert_eq!(
+        path_picture(&[(0.0005, 1), (0.6, 9)], "parts"),
+        "parts by resolution   1/2,000 ▁ 1   1/1.7 █ 9\n"
+    );
+    assert_eq!(path_picture(&[], "parts"), "");
 }
 
 #[test]
@@ -72,7 +77,7 @@ fn evidence_beyond_doubt_is_not_spelled_out() {
 #[test]
 fn the_page_shows_the_path_and_the_evidence_after_a_search_and_neither_without_one() {
     let auto = page("", 1.0);
-    assert!(auto.lines().nth(1).unwrap().starts_with("parts by resolution   1/"), "{auto}");
+    assert!(auto.lines().nth(1).unwrap().starts_with("components by resolution   1/"), "{auto}");
     assert!(auto.contains(" 2\nA plateau: the number stays at 2 from 1/"), "{auto}");
     assert!(auto.contains("  evidence  chains   strongest features\n"), "{auto}");
     assert_eq!(auto.matches("     4/4   ").count(), 2, "{auto}");

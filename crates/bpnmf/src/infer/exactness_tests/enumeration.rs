@@ -258,7 +258,8 @@ fn sweeps_and_draws_of_pi_together_sample_the_mask_with_pi_summed_out() {
 #[test]
 fn gibbs_with_pinned_factors_samples_the_enumerated_masks() {
     let (w, h) = (0.8, 0.9);
-    let prior = Prior { a: w * 1e9, b: 1e9, c: h * 1e9, d: 1e9, a0: 3.0, b0: 3.0, components: 3 };
+    let prior =
+        Prior { a: w * 1e9, b: 1e9, c: h * 1e9, d: 1e9, a0: 3.0, b0: 3.0, components: 3, ..Prior::default() };
     let prior = prior.check().unwrap();
     let data = [[[2.0, 1.0, 0.0], [1.0, 0.0, 3.0]], [[0.0, 1.0, 0.0], [0.0; 3]]];
     for (seed, x) in data.into_iter().enumerate() {

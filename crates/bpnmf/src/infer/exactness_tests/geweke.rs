@@ -135,7 +135,7 @@ impl Joint<'_> {
 }
 
 /// z of every functional for Poisson counts.
-fn scores(
+pub(super) fn scores(
     engine: &Gibbs,
     missing: [&[u32]; OBSERVATIONS],
     draws: usize,

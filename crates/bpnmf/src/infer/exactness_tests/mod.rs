@@ -7,6 +7,8 @@ mod conservation;
 mod enumeration;
 mod geweke;
 mod invariance;
+mod jumps;
+mod mixing;
 mod sbc;
 mod scan_order;
 mod scatter;
@@ -20,7 +22,7 @@ use super::dictionary::{Dictionary, stored};
 use super::mask::Odds;
 use super::state::Averages;
 use crate::counts::Counts;
-use crate::prior::{CheckedPrior, Prior};
+use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
 use crate::random::{Key, Site, Stream};
 use crate::special::ln_gamma;
 
@@ -30,7 +32,16 @@ const OBSERVATIONS: usize = 4;
 const COMPONENTS: usize = 3;
 
 fn tiny_prior() -> CheckedPrior {
-    let prior = Prior { a: 2.0, b: 1.0, c: 2.0, d: 1.0, a0: 3.0, b0: 3.0, components: COMPONENTS };
+    let prior = Prior {
+        a: 2.0,
+        b: 1.0,
+        c: 2.0,
+        d: 1.0,
+        a0: 3.0,
+        b0: 3.0,
+        components: COMPONENTS,
+        number: ComponentsPrior::BetaProcess,
+    };
     prior.check().unwrap()
 }
 

@@ -14,7 +14,8 @@ use crate::workers::Workers;
 const REPLICATES: u64 = 5000;
 const DRAWS: usize = 19;
 const THIN: u32 = 60;
-pub(super) const NAMES: [&str; 7] = ["W00", "pi0", "sum log W", "sum H S", "sum S", "log p(X)", "sum Xhat"];
+pub(super) const NAMES: [&str; 8] =
+    ["W00", "pi0", "sum log W", "sum H S", "sum S", "log p(X)", "sum Xhat", "used"];
 
 /// `x` is dense, column after column.
 fn statistics(state: &State, x: &[f64]) -> [f64; NAMES.len()] {
@@ -33,7 +34,8 @@ fn statistics(state: &State, x: &[f64]) -> [f64; NAMES.len()] {
     }
     let logs = (0..w.components()).map(|k| w.row(k).iter().map(|&w| f64::from(w)).product::<f64>().ln());
     let pi = inclusion(state.odds.logit()[0]);
-    [f64::from(w.row(0)[0]), pi, logs.sum(), activation, on, log_likelihood, rates]
+    let used = state.activations.usage().iter().filter(|&&usage| usage > 0).count() as f64;
+    [f64::from(w.row(0)[0]), pi, logs.sum(), activation, on, log_likelihood, rates, used]
 }
 
 /// p of the chi-square test that ranks are uniform, for every statistic. `redraw` draws X given the state.

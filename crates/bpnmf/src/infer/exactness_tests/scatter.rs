@@ -26,7 +26,7 @@ fn dispersion(f: usize, t: usize) -> f64 {
 }
 
 /// Dispersions e(f, t) frozen for counts with these missing entries.
-fn frozen(data: &Counts, e: impl Fn(usize, usize) -> f64 + Sync + Send) -> Scatter {
+pub(super) fn frozen(data: &Counts, e: impl Fn(usize, usize) -> f64 + Sync + Send) -> Scatter {
     let mut scatter = Scatter::new(Noise::Scattered { alpha: ALPHA }).unwrap();
     scatter.freeze_at(data, &Workers::serial(), |t, rates| {
         rates.iter_mut().enumerate().for_each(|(f, rate)| *rate = ALPHA * e(f, t));
@@ -35,7 +35,7 @@ fn frozen(data: &Counts, e: impl Fn(usize, usize) -> f64 + Sync + Send) -> Scatt
 }
 
 /// omega.
-fn exposure(e: f64) -> f64 {
+pub(super) fn exposure(e: f64) -> f64 {
     if e == 0.0 { 1.0 } else { e.ln_1p() / e }
 }
 
@@ -241,7 +241,8 @@ fn sweeps_and_draws_of_latent_counts_visit_masks_as_often_as_enumeration_says() 
 #[test]
 fn gibbs_with_pinned_factors_samples_the_masks_of_scattered_counts() {
     let (w, h) = (0.8, 0.9);
-    let prior = Prior { a: w * 1e9, b: 1e9, c: h * 1e9, d: 1e9, a0: 3.0, b0: 3.0, components: 3 };
+    let prior =
+        Prior { a: w * 1e9, b: 1e9, c: h * 1e9, d: 1e9, a0: 3.0, b0: 3.0, components: 3, ..Prior::default() };
     let prior = prior.check().unwrap();
     let x = [[2.0, 4.0, 0.0], [1.0, f64::NAN, 3.0]];
     let fixed = Fixed { w: vec![[w; 3]; 3], h: [vec![h; 3], vec![h; 3]], logit: vec![0.0; 3], x };
@@ -287,8 +288,8 @@ fn init(engine: &dyn Engine, counts: &Counts, components: usize, seed: u64) -> S
 fn engines(noise: Noise) -> [Box<dyn Engine>; 4] {
     let init = Init::Scaled;
     [
-        Box::new(Gibbs { burn_in: 3, init, expected: false, noise }),
-        Box::new(Gibbs { burn_in: 3, init, expected: true, noise }),
+        Box::new(Gibbs { burn_in: 3, init, expected: false, noise, jumps: None }),
+        Box::new(Gibbs { burn_in: 3, init, expected: true, noise, jumps: None }),
         Box::new(Ssmf { init, noise, ..Ssmf::default() }),
         Box::new(Ssmf { noise, sweeps: 2, prune: Some(0.05), prune_from: 4, ..Ssmf::default() }),
     ]

@@ -17,7 +17,9 @@ use core::ops::Range;
 use std::collections::HashMap;
 
 fn prior(components: usize) -> CheckedPrior {
-    Prior { a: 0.7, b: 0.4, c: 1.9, d: 2.3, a0: 1.5, b0: 1.2, components }.check().unwrap()
+    Prior { a: 0.7, b: 0.4, c: 1.9, d: 2.3, a0: 1.5, b0: 1.2, components, ..Prior::default() }
+        .check()
+        .unwrap()
 }
 
 /// The parameters of the complete conditionals given (W, H, S) and `expected` counts, as `Variational` lays them out. Only
