@@ -34,8 +34,8 @@
 //! ```
 //!
 //! Sparse matrices enter by [`Counts::from_sparse`], missing entries by [`Counts::from_dense_with_missing`], and arrays of
-//! `ndarray` with the feature `ndarray`, by `Counts::try_from(array.view())`. The same seed gives the same bits, whatever
-//! the threads, the instructions and the block size.
+//! `ndarray` with the feature `ndarray`, by `Counts::try_from(array.view())`. Files, sound and pages are crates of their
+//! own: `bpnmf-io`, `bpnmf-audio` and `bpnmf-report`.
 //!
 //! # What is where
 //!
@@ -51,9 +51,14 @@
 //! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Engine`] |
 //! | make up data whose components are known | [`Recipe`] |
 //!
-//! A matrix becomes [`Counts`]; [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again
-//! and again; out comes a [`Posterior`], which everything else only reads. Files, sound and pages are crates of their own:
-//! `bpnmf-io`, `bpnmf-audio` and `bpnmf-report`.
+//! # How it works
+//!
+//! [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again and again; out comes a
+//! [`Posterior`]. Engines: [`Gibbs`] (exact; for counts that scatter more than Poisson counts see [`Noise`]) and [`Ssmf`]
+//! (Algorithm 1 of the paper). [`run_chains`] makes several runs and [`Chains`] says how many components they find together,
+//! and how sure that is.
+//!
+//! The same seed gives the same bits, whatever the threads, the instructions and the block size.
 
 #[doc(hidden)]
 pub mod bench;

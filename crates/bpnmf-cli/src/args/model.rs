@@ -198,7 +198,7 @@ pub(crate) enum EngineName {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetName {
-    /// A search comes first: for the components that the evidence supports, and for the prior; then the engine samples from there
+    /// A search comes first: for the parts that the evidence wants, and for the prior; then the engine samples from there
     Auto,
     /// As the paper prints it: no search, the prior as it is given; keeps many copies of each part
     Paper,
