@@ -29,7 +29,7 @@ def links(text):
 def anchors(path):
     """The anchors of the headings of a page, as code hosts and mdbook make them."""
     seen, found = {}, set()
-    text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     for heading in re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE):
         words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
         name = re.sub(r"[^\w\- ]", "", words.strip().lower()).replace(" ", "-")
@@ -41,7 +41,7 @@ def anchors(path):
 
 def places():
     """Every page of docs/ is in the table of contents once, and nothing else is."""
-    listed = links((BOOK / "SUMMARY.md").read_text())
+    listed = links((BOOK / "SUMMARY.md").read_text(encoding="utf-8"))
     pages = {path.name for path in BOOK.glob("*.md")} - {"SUMMARY.md"}
     for page in sorted(pages - set(listed)):
         yield f"docs/{page} has no place: add it to docs/SUMMARY.md"
@@ -55,7 +55,7 @@ def sources():
     """Links between files of the repository, with their anchors; a page of the book stays within the book."""
     for path in sorted({path for pattern in DOCUMENTS for path in ROOT.glob(pattern)}):
         name = path.relative_to(ROOT)
-        for target in links(path.read_text()):
+        for target in links(path.read_text(encoding="utf-8")):
             if target.startswith(ELSEWHERE):
                 continue
             place, _, anchor = target.partition("#")
@@ -86,7 +86,7 @@ class Page(html.parser.HTMLParser):
 
 def built(folder):
     """The pages that were built: links lead somewhere, and nothing is loaded from elsewhere."""
-    pages = {path.resolve(): Page(path.read_text()) for path in folder.glob("**/*.html")}
+    pages = {path.resolve(): Page(path.read_text(encoding="utf-8")) for path in folder.glob("**/*.html")}
     if len(pages) < len(list(BOOK.glob("*.md"))) - 1:
         yield f"{folder} has only {len(pages)} pages"
     for path, page in pages.items():

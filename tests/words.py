@@ -60,7 +60,7 @@ def main():
         name = path.relative_to(ROOT).as_posix()
         if path == own or "/target/" in f"/{name}":
             continue
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         for pattern, better in rules(name).items():
             for found in re.finditer(pattern, text, flags=re.IGNORECASE):
                 allowed = next((start for start in ALLOWED if name.startswith(start)), None)
