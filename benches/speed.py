@@ -194,7 +194,7 @@ def main():
         together = [[sum(of_round) for of_round in zip(*times)] for times in (fits, nmfs)]
         judged(f"{name}, all", *together, 10, "10")
         ratios = [ratio(fit, nmf) for fit, nmf in zip(fits, nmfs)]
-        for which, of in (("cheapest", min), ("dearest", max)):
+        for which, of in (("cheapest", min), ("costliest", max)):
             at = ratios.index(of(ratios))
             judged(f"{name}, {which}", fits[at], nmfs[at], 10, "10")
 

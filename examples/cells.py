@@ -39,7 +39,7 @@ print(f"{X.shape[0]} cells, {X.shape[1]} genes; fitted to {seen.shape[0]} of the
 def judge(name, activations_of, components, seconds):
     """How well the groups agree with the measured kinds, and how well the model describes cells it has not seen.
 
-    KL same: the counts that the activations were inferred from. KL half: inferred from one half, the other half foretold.
+    KL same: the counts that the activations were inferred from. KL half: inferred from one half, the other half predicted.
     """
     groups = np.argmax(activations_of(X) * components.sum(axis=1), axis=1)
     broad_ari, fine_ari = (adjusted_rand_score(kinds, groups) for kinds in (broad, fine))

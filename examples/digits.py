@@ -2,7 +2,7 @@
 
 The strokes are learned from two thirds of the images. How well they describe the others is measured twice: by the very
 counts the activations were inferred from, and by throwing every count into one of two halves, inferring the activations
-from one half and foretelling the other. Beside scikit-learn's NMF with as many components.
+from one half and predicting the other. Beside scikit-learn's NMF with as many components.
 """
 
 import numpy as np

@@ -43,7 +43,7 @@ print("   K  fitted half  other half")
 for number, (fitted, told) in scan.items():
     print(f"  {number:>2} {fitted:>12.2f} {told:>11.2f}")
 best = min(scan, key=lambda number: scan[number][1])
-print(f"KL-NMF: the other half is foretold best with {best}, {seconds:.1f} s; the fitted half always wants more")
+print(f"KL-NMF: the other half is predicted best with {best}, {seconds:.1f} s; the fitted half always wants more")
 
 if options.pictures:
     from matplotlib import pyplot

@@ -101,7 +101,7 @@ pub fn targets() -> Vec<Target> {
         plain("flac", 20, seeds::flac(), sound()),
         plain("mp3", 15, seeds::mp3(), sound()),
         plain("ogg", 10, seeds::ogg(), sound()),
-        packed("ogg, mended", 15, seeds::ogg(), pages_mended, sound()),
+        packed("ogg, repaired", 15, seeds::ogg(), pages_repaired, sound()),
         plain("checkpoint", 80, standings, Box::new(|bytes| bpnmf::Checkpoint::read(bytes).is_ok())),
         plain(
             "checkpoint, its file",
@@ -110,7 +110,7 @@ pub fn targets() -> Vec<Target> {
             Box::new(|bytes| bpnmf_cli::fuzz::checkpoint(bytes, false)),
         ),
         plain(
-            "checkpoint, mended",
+            "checkpoint, repaired",
             30,
             checkpoints,
             Box::new(|bytes| bpnmf_cli::fuzz::checkpoint(bytes, true)),
@@ -175,7 +175,7 @@ fn gzipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// The pages of an ogg file with the checksums that belong to them.
-fn pages_mended(bytes: &[u8]) -> Vec<u8> {
+fn pages_repaired(bytes: &[u8]) -> Vec<u8> {
     const CHECKSUM: std::ops::Range<usize> = 22..26;
     let mut bytes = bytes.to_vec();
     let mut at = 0;

@@ -68,9 +68,9 @@ random! {
     aiff: "aiff",
     flac: "flac",
     mp3: "mp3",
-    ogg: "ogg, mended",
+    ogg: "ogg, repaired",
     checkpoint: "checkpoint",
-    checkpoint_mended: "checkpoint, mended",
+    checkpoint_repaired: "checkpoint, repaired",
     groups: "groups.json",
     command_line: "command line",
 }

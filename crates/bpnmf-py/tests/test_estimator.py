@@ -356,7 +356,7 @@ def test_entries_that_were_not_observed_are_nan_or_masked(counts, holes):
     full = by_nan.transform(counts)
     mean, std = by_nan.transform(X, return_std=True)
     assert np.mean(np.abs(mean - full) > 4 * std + 0.05) < 0.02
-    # What was left out is foretold.
+    # What was left out is predicted.
     rate = by_nan.inverse_transform(mean)
     assert np.corrcoef(rate[unseen], counts[unseen])[0, 1] > 0.85
     with pytest.raises(ValueError, match="missing=\"nan\""):

@@ -1,8 +1,57 @@
-//! Beta process non-negative matrix factorization: what parts a matrix of counts is made of, how many there are, and
-//! when each is on.
+//! Beta process non-negative matrix factorization: of how many components a matrix of counts is the sum, what they are, in
+//! which observations each is present, and how sure that is.
 //!
 //! The model is that of Liang & Hoffman (2014): `X_ft ~ Poisson(sum_k W_fk H_kt S_kt)` with gamma priors on W and H and
 //! a truncated beta process on the binary mask S, so that the data choose how many components are used.
+//!
+//! # From your numbers to the components
+//!
+//! [`Counts`] holds the matrix, features x observations. [`fit`] does the rest: it searches for the components, samples
+//! several chains, and says what they have in common.
+//!
+//! ```
+//! use bpnmf::{Counts, Plan, fit};
+//!
+//! // Five words in six short texts, text after text.
+//! let texts: [[f64; 5]; 6] = [
+//!     [21.0, 14.0, 9.0, 0.0, 0.0],
+//!     [0.0, 0.0, 11.0, 17.0, 12.0],
+//!     [17.0, 12.0, 6.0, 1.0, 0.0],
+//!     [0.0, 1.0, 8.0, 13.0, 9.0],
+//!     [9.0, 7.0, 9.0, 8.0, 6.0],
+//!     [25.0, 15.0, 10.0, 0.0, 1.0],
+//! ];
+//! let counts = Counts::from_dense(5, 6, texts.concat())?;
+//!
+//! let chains = fit(&counts, &Plan { seed: 1, ..Plan::default() })?;
+//! let model = &chains.fit().posterior;
+//!
+//! let (first, last) = chains.interval.expect("there are four chains");
+//! assert!((first..=last).contains(&model.components()));
+//! let weight = |f: usize, k: usize| model.dictionary[f * model.components() + k];
+//! assert!(weight(0, 0) > 0.0);
+//! # Ok::<(), bpnmf::Error>(())
+//! ```
+//!
+//! Sparse matrices enter by [`Counts::from_sparse`], missing entries by [`Counts::from_dense_with_missing`], and arrays of
+//! `ndarray` with the feature `ndarray`, by `Counts::try_from(array.view())`. Files, sound and pages are crates of their
+//! own: `bpnmf-io`, `bpnmf-audio` and `bpnmf-report`.
+//!
+//! # What is where
+//!
+//! | to | use |
+//! |---|---|
+//! | hold the data | [`Counts`] |
+//! | choose anything but the defaults: the number of components, the engine, the noise, the chains | [`Plan`], [`Prior`], [`Noise`] |
+//! | fit in one call | [`fit`], which gives [`Chains`] |
+//! | read the result | [`Posterior`] in [`Chains::fit`], [`Intervals`], [`Recurrence`] |
+//! | find the components in new observations | [`Basis`], [`Projection`] |
+//! | watch, stop, or resume a run | [`run`] with an [`Observer`], [`Checkpoint`], [`run_from`] |
+//! | run several chains yourself | [`Chains::run`], [`run_chains`] |
+//! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Engine`] |
+//! | make up data whose components are known | [`Recipe`] |
+//!
+//! # How it works
 //!
 //! [`Counts`] and a checked [`Prior`] enter [`run`], which calls one [`Engine`]'s `step` again and again; out comes a
 //! [`Posterior`]. Engines: [`Gibbs`] (exact; for counts that scatter more than Poisson counts see [`Noise`]) and [`Ssmf`]
@@ -18,6 +67,7 @@ mod checkpoint;
 mod counts;
 mod diagnose;
 mod error;
+mod fit;
 mod infer;
 mod intervals;
 mod kernel;
@@ -46,6 +96,7 @@ pub use checkpoint::{Checkpoint, Standing};
 pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
+pub use fit::fit;
 pub use infer::{
     Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions, Projection, Ssmf, State, Tiers,
 };

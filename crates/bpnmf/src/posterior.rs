@@ -25,7 +25,7 @@ const RARE_EVIDENCE: f64 = 20.0;
 pub(crate) enum Counting<'a> {
     /// Those on in at least 1 % of the columns.
     Usage,
-    /// Those which the evidence wants, too, and which do not just pass.
+    /// Those which the evidence supports, too, and which do not just pass.
     Evidence {
         evidence: &'a [f64],
         /// See [`crate::Search::passing`].
@@ -95,7 +95,7 @@ pub struct Posterior {
     /// What deleting a component costs in log evidence, the others free to take over, length K'. Only a run that
     /// began with a search has it.
     pub evidence: Option<Vec<f64>>,
-    /// Components on often enough to count which the evidence does not want.
+    /// Components on often enough to count which the evidence does not support.
     pub surplus: usize,
     /// Components that count though they are on in less than 1 % of the columns: the evidence for them is clear.
     pub rare: usize,

@@ -72,7 +72,7 @@ const ROUNDING: f64 = 0.02;
 /// Larger multiples are not looked at: their rounding error is as large as the unit.
 const LARGEST_MULTIPLE: f64 = 20.0;
 
-/// The bases of logarithms, and the largest logarithm of a count: that of about a thousand million.
+/// The bases of logarithms, and the largest logarithm of a count: that of about 1e9.
 const BASES: [(f64, f64); 3] = [(std::f64::consts::E, 21.0), (2.0, 30.0), (10.0, 9.0)];
 
 impl Suspicion {

@@ -43,7 +43,7 @@ const CASES: [(&str, &str); 55] = [
     ("more entries promised than there are", "fit promise.mtx"),
     ("more entries than promised", "fit more.mtx"),
     ("an entry outside the matrix", "fit outside.mtx"),
-    ("four thousand million rows for one entry", "fit hollow.mtx"),
+    ("4e9 rows for one entry", "fit hollow.mtx"),
     ("a flag out of its range", "fit table.csv --max-components 0"),
     ("a flag that is NaN", "fit table.csv --a0 nan"),
     ("a noise without scale", "fit table.csv --noise 0"),

@@ -1,5 +1,7 @@
 //! Counts: a validated non-negative matrix, features x observations. Knows nothing of files or models.
 
+#[cfg(feature = "ndarray")]
+mod array;
 mod compressed;
 mod exposures;
 mod latent;

@@ -30,7 +30,7 @@ use crate::workers::Workers;
 /// during the burn-in and is frozen after it; given these dispersions the sampler is exact.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gibbs {
-    /// Use E[Z] in place of a draw of Z. That is Algorithm 2 as printed; it is **not** a valid Gibbs sampler: the
+    /// Use `E[Z]` in place of a draw of Z. That is Algorithm 2 as printed; it is **not** a valid Gibbs sampler: the
     /// multinomial noise is missing, so the chain is too narrow and keeps components that the model would drop.
     pub expected: bool,
     /// Steps before states are averaged.

@@ -33,7 +33,7 @@ use crate::workers::Workers;
 /// unexplained for 36 nats. Here a column with counts cannot switch its last component off.
 ///
 /// Counts that scatter more than Poisson counts ([`Noise::Scattered`]) are replaced in every step by the expectation of
-/// latent Poisson counts L given the rates that were just sampled, as E[Z] stands for Z. The dispersions of the entries
+/// latent Poisson counts L given the rates that were just sampled, as `E[Z]` stands for Z. The dispersions of the entries
 /// follow the rates to the end: this is a stochastic approximation, not a chain whose target must stand still. L is of all
 /// columns, so a batch must have them all.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,7 +46,7 @@ pub struct Ssmf {
     pub sweeps: u32,
     /// Where q starts.
     pub init: Init,
-    /// Components with E[pi] at or below this share of the largest are dropped for good.
+    /// Components with `E[pi]` at or below this share of the largest are dropped for good.
     pub prune: Option<f64>,
     /// The first iteration (from 0) after which components are dropped.
     pub prune_from: u32,

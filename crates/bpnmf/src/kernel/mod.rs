@@ -172,6 +172,8 @@ fn detected() -> Simd {
 macro_rules! dispatch {
     ($(#[$doc:meta])* $vis:vis fn $name:ident [$($generic:ident : $bound:path),*] ($($arg:ident : $ty:ty),* $(,)?) $(-> $out:ty)? = $body:ident) => {
         $(#[$doc])*
+        // Other processors have one way to do it.
+        #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
         $vis fn $name<$($generic: $bound),*>(simd: $crate::kernel::Simd, $($arg: $ty),*) $(-> $out)? {
             #[cfg(target_arch = "x86_64")]
             {
