@@ -14,6 +14,7 @@ use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::Simd;
 use crate::noise::Noise;
+use crate::plan::EngineKind;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
@@ -162,12 +163,12 @@ impl Gibbs {
 
 impl Engine for Gibbs {
     fn name(&self) -> &'static str {
-        if self.expected { "gibbs-expected" } else { "gibbs" }
+        if self.expected { EngineKind::GibbsExpected.name() } else { EngineKind::Gibbs.name() }
     }
 
     fn check(&self, counts: &Counts) -> Result<(), Error> {
         self.noise.check()?;
-        if self.expected { Ok(()) } else { counts.require_whole("gibbs") }
+        if self.expected { Ok(()) } else { counts.require_whole(self.name()) }
     }
 
     fn noise(&self) -> Noise {

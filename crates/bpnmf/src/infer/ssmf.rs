@@ -13,6 +13,7 @@ use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::{Simd, flat_mut};
 use crate::noise::Noise;
+use crate::plan::EngineKind;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
@@ -94,7 +95,7 @@ impl Proposal for FromQ<'_> {
 
 impl Engine for Ssmf {
     fn name(&self) -> &'static str {
-        "ssmf"
+        EngineKind::Ssmf.name()
     }
 
     fn check(&self, _: &Counts) -> Result<(), Error> {
