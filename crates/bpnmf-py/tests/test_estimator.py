@@ -115,6 +115,12 @@ def test_chains_that_do_not_agree_are_warned_of_and_the_number_is_that_of_the_mo
     assert shown.shape == (12,)
 
 
+def test_a_number_near_a_limit_that_was_given_is_warned_of_and_there_is_no_other_limit(counts):
+    with pytest.warns(UserWarning, match="comes within 10 % of the most there can be, 4: use a larger max_components"):
+        BetaProcessNMF(max_components=4, random_state=0, n_chains=1).fit(counts)
+    assert BetaProcessNMF().max_components is None
+
+
 def test_fractions_give_way_to_ssmf_as_in_the_program(program, counts, tmp_path):
     fractions = counts + 0.25
     np.save(tmp_path / "X.npy", fractions)

@@ -132,12 +132,14 @@ impl Job {
         states.saturating_add(held.saturating_mul(BYTES_A_SEARCHED_ENTRY).saturating_mul(searches)) as u64
     }
 
-    /// What keeps the result from being trusted. What the data look like before a fit is [`Suspicion::of`].
+    /// What keeps the result from being trusted. Nobody expects of chains that were cut short that they agree. What the data look
+    /// like before a fit is [`Suspicion::of`].
     pub fn warnings(&self, chains: &Chains, counts: &Counts) -> Vec<Warning> {
-        let apart = chains.disagreement().map(Warning::Disagreement);
+        let whole = !chains.stop_reason().cut_short();
+        let apart = chains.disagreement().filter(|_| whole).map(Warning::Disagreement);
         let most = self.prior.components();
         let grows = self.options.search.as_ref().is_some_and(|search| search.grows);
-        let bound = !self.forced() && !grows;
+        let bound = whole && !self.forced() && !grows;
         let near = (bound && chains.near_truncation(most)).then_some(Warning::NearLimit { most });
         // Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
         let judged = self.options.search.is_some() && !self.forced();

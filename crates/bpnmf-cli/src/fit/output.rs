@@ -217,11 +217,8 @@ impl Results<'_> {
         self.warnings.iter().map(sentence).map(flagged).collect()
     }
 
-    /// Says it on stderr, whoever is watching; of runs that were cut short nobody expects that they agree.
+    /// Says it on stderr, whoever is watching.
     pub(crate) fn warn(&self) {
-        if matches!(self.stop_reason(), StopReason::Interrupted | StopReason::TimeBudget) {
-            return;
-        }
         self.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 

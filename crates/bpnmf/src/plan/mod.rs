@@ -238,20 +238,25 @@ impl Plan {
 
     /// Checks all that can be checked without the data.
     pub fn check(&self) -> Result<(), Error> {
-        refuse_other_preset(self)?;
+        self.refuse_misplaced()?;
         self.checked_for(self.engine_kind(), None).map(drop)
     }
 
     /// Checks the plan against the data and fills it in, and holds counts out if the plan says so: what is left to fit comes
     /// with the job.
     pub fn job(&self, counts: &Counts) -> Result<(Job, Option<Counts>), Error> {
-        self.check()?;
+        self.refuse_misplaced()?;
         let (engine, prior, mut options) = self.checked_for(self.engine_kind_for(counts), Some(counts))?;
         engine.check(counts)?;
         let split = self.held_out.map(|fraction| HeldOut::split(counts, fraction, self.seed)).transpose()?;
         let (kept, held_out) = split.unzip();
         options.held_out = held_out;
         Ok((Job { plan: self.clone(), engine, prior, options, chains: self.chains_for(counts)? }, kept))
+    }
+
+    fn refuse_misplaced(&self) -> Result<(), Error> {
+        refuse_other_preset(self)?;
+        refuse_other_engine(self, self.engine_kind())
     }
 
     /// How many chains to run, at most.
@@ -274,8 +279,8 @@ impl Plan {
         Ok(if fewer { chains.min(CHAINS_OF_MANY_ENTRIES) } else { chains })
     }
 
-    /// The engine, the prior and the options of a plan that suits this engine. Without counts, with the least iterations that
-    /// there will be.
+    /// The engine, the prior and the options of a plan that suits this engine. Without counts, with the most iterations that
+    /// there can be.
     fn checked_for(
         &self,
         kind: EngineKind,
@@ -320,13 +325,12 @@ impl Plan {
         Ok((self.engine_of(kind, iterations)?, prior, options))
     }
 
-    /// Without counts, the least that there will be.
+    /// Without counts, the most that there can be.
     fn iterations(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<usize, Error> {
         let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
             (Preset::Auto, _) => {
                 let (least, most) = ITERATIONS_AFTER_SEARCH;
-                let iterations =
-                    (COUNTS_GIVEN_OUT / counts.map_or(f64::INFINITY, Counts::total)).clamp(least, most);
+                let iterations = (COUNTS_GIVEN_OUT / counts.map_or(0.0, Counts::total)).clamp(least, most);
                 iterations as usize * if self.components_prior.is_some() { ITERATIONS_TO_JUMP } else { 1 }
             }
             (Preset::Paper, EngineKind::Ssmf) => 200,

@@ -28,3 +28,11 @@ fn what_is_held_out_is_no_longer_there_to_be_fitted() {
     let fractions = Counts::from_dense(1, 2, vec![0.5, 1.0]).unwrap();
     assert!(Plan { held_out: Some(0.5), ..Plan::default() }.job(&fractions).is_err());
 }
+
+#[test]
+fn a_burn_in_is_judged_by_the_iterations_that_the_data_get() {
+    let plan = Plan { burn_in: Some(60), ..Plan::default() };
+    let many = Counts::from_dense(2, 2, vec![1e7; 4]).unwrap();
+    assert!(plan.check().is_ok() && plan.job(&counts(2, 2)).is_ok(), "weak data get 120");
+    assert!(plan.job(&many).is_err(), "and strong data 40");
+}
