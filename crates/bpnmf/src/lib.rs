@@ -38,7 +38,7 @@ mod restore;
 mod run;
 mod search;
 mod special;
-mod stats;
+mod statistics;
 mod suspicion;
 mod synth;
 mod workers;
