@@ -47,7 +47,8 @@ pub use counts::{Column, Counts};
 pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use infer::{
-    Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions, Projection, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions,
+    Projection, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use kernel::Simd;
