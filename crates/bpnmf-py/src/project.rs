@@ -100,6 +100,7 @@ pub(crate) fn assign<'py>(
     let found = result.expect("a result or an error").map_err(raised)?;
     let out = PyDict::new(py);
     let array = |values: Vec<f32>| values.into_pyarray(py).reshape([samples, parts]);
+    out.set_item("present_from", found.present_from())?;
     let [low, high] = found.intervals;
     out.set_item("exposures", array(found.exposures)?)?;
     out.set_item("low", array(low)?)?;

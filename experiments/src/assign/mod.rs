@@ -42,8 +42,8 @@ most with a few peaks, some nearly flat. A sample has some of them, with exposur
 sample has signatures of its own. *cohort*: so many are active at all, and a sample has about half of them. *scattered*: the counts
 are negative binomial, alpha 30, else Poisson. All samples of a set are assigned together.
 
-F1 is that of saying which signatures are present, over all samples of all seeds; for `assign` those with a probability of at
-least 0.5. NNLS: non-negative least squares, and what has a smaller share than the cut-off is removed and the others are fitted
+F1 is that of saying which signatures are present, over all samples of all seeds; for `assign` those from the
+probability on at which the expected F1 is largest, which is 0.5 or less (`present_from` in `summary.json`). NNLS: non-negative least squares, and what has a smaller share than the cut-off is removed and the others are fitted
 again, the smallest first. The cut-offs in use are between 1 and 6 %; the best of the three is the one to beat. *Cover* is how
 often the 90 % interval of an exposure has the true one in it, over the exposures that are said to be present (a signature
 that is not there has 0), which shall be from 85 to 95 %; *of present* over the signatures that are there, found or not.
@@ -54,9 +54,6 @@ const CUTS: [f64; 3] = [0.01, 0.03, 0.06];
 
 /// What coverage shall be.
 const COVER: [f64; 2] = [0.85, 0.95];
-
-/// A signature is said to be present from this probability on.
-const PRESENT: f32 = 0.5;
 
 /// `assign ...`: 2 if it could not be run, 1 if the quick form misses.
 pub(crate) fn command(arguments: &[String]) -> ExitCode {
@@ -137,8 +134,9 @@ impl Outcome {
         let found = basis.assign(&cohort.counts, &options, workers, &|| true).map_err(tell)?;
         self.seconds += start.elapsed().as_secs_f64();
         self.alphas.push(found.noise.alpha().unwrap_or(f64::INFINITY));
+        let least = found.present_from();
         for (i, &truth) in cohort.exposures.iter().enumerate() {
-            let said = found.inclusion[i] >= PRESENT;
+            let said = found.inclusion[i] >= least;
             self.assigned.add(said, truth > 0.0);
             let [low, high] = [0, 1].map(|end| f64::from(found.intervals[end][i]));
             if said {

@@ -60,7 +60,7 @@ pub(crate) struct AssignArgs {
     pub(crate) seed: u64,
 
     /// Sweeps of the sampler that are averaged; more are more exact
-    #[arg(long, value_name = "N", default_value_t = 240)]
+    #[arg(long, value_name = "N", default_value_t = 400)]
     pub(crate) draws: u32,
 
     /// Threads to use [default: all cores]; the result does not depend on it

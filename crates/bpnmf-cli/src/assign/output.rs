@@ -24,9 +24,6 @@ pub(super) const FILES: [&str; 6] = [
 /// Signatures that are printed.
 const MOST_ROWS: usize = 24;
 
-/// A signature is said to be present from this probability on.
-const PRESENT: f32 = 0.5;
-
 /// An assignment and what it was about.
 pub(super) struct Results<'a> {
     pub(super) args: &'a AssignArgs,
@@ -97,6 +94,7 @@ impl Results<'_> {
             "prior": if self.signatures.fitted { "of the fit" } else { "learned" },
             "noise": self.found.noise.name(),
             "alpha": self.found.noise.alpha(),
+            "present_from": self.found.present_from(),
             "seed": self.args.seed,
             "draws": self.args.draws,
             "seconds": self.seconds,
@@ -117,17 +115,19 @@ impl Results<'_> {
     /// The signatures that are present in sample `t`.
     fn present(&self, t: usize) -> impl Iterator<Item = usize> + '_ {
         let number = self.signatures.names.len();
-        (0..number).filter(move |k| self.found.inclusion[t * number + k] >= PRESENT)
+        let least = self.found.present_from();
+        (0..number).filter(move |k| self.found.inclusion[t * number + k] >= least)
     }
 
     /// All signatures, the one with the most counts first.
     fn rows(&self) -> Vec<Row> {
         let number = self.signatures.names.len();
         let all: f64 = self.found.exposures.iter().map(|&h| f64::from(h)).sum();
+        let least = self.found.present_from();
         let row = |index: usize| {
             let of = |values: &[f32]| values.iter().skip(index).step_by(number).copied().collect::<Vec<_>>();
             let sum: f64 = of(&self.found.exposures).into_iter().map(f64::from).sum();
-            let present = of(&self.found.inclusion).into_iter().filter(|on| *on >= PRESENT).count();
+            let present = of(&self.found.inclusion).into_iter().filter(|on| *on >= least).count();
             Row { index, share: if all > 0.0 { sum / all } else { 0.0 }, present }
         };
         let mut rows: Vec<Row> = (0..number).map(row).collect();
@@ -161,8 +161,12 @@ impl Results<'_> {
             text::plural(rows.len(), "signature", "signatures"),
             text::plural(self.observations(), "sample", "samples"),
         );
-        let _ =
-            writeln!(page, " (with a probability of at least {PRESENT}); {}", text::duration(self.seconds));
+        let _ = writeln!(
+            page,
+            " (with a probability of at least {:.2}); {}",
+            self.found.present_from(),
+            text::duration(self.seconds)
+        );
         let _ = writeln!(page, "{}", self.found.noise.sentence());
         for warning in &self.warnings {
             page += &text::wrapped(&format!("warning: {warning}"), 96);

@@ -21,6 +21,9 @@ class Assignment:
         The ends of 90 % intervals.
     inclusion : the same
         The probability that a component is present.
+    present_from : float
+        The probability from which on a component is best said to be present: where the expected F1 of all that is said is
+        largest. At most 0.5.
     log_likelihood : ndarray of shape (n_samples,)
         Of the counts at the mean exposures.
     alpha : float
@@ -34,6 +37,7 @@ class Assignment:
     exposures_low: Any
     exposures_high: Any
     inclusion: Any
+    present_from: float
     log_likelihood: NDArray[np.float64]
     alpha: float
     pi: NDArray[np.float64]
@@ -41,7 +45,7 @@ class Assignment:
 
     def __repr__(self) -> str:
         samples, components = self.exposures.shape
-        present = int((np.asarray(self.inclusion) >= 0.5).any(axis=0).sum())
+        present = int((np.asarray(self.inclusion) >= self.present_from).any(axis=0).sum())
         return f"Assignment({samples} samples, {present} of {components} components present)"
 
 

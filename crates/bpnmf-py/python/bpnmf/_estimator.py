@@ -341,7 +341,7 @@ class BetaProcessNMF(Base):
         # scikit-learn gives names to the first of several results alone.
         return mean, wrapped_like_transform(self, X, found["std"].astype(np.float64))
 
-    def assign(self, X: Any, *, n_draws: int = 240, random_state: Any = None, mask: MaskLike | None = None) -> Assignment:
+    def assign(self, X: Any, *, n_draws: int = 400, random_state: Any = None, mask: MaskLike | None = None) -> Assignment:
         """Exposures of samples on the components: expected counts, 90 % intervals, the probability that each is present.
 
         As ``bpnmf assign`` does it, with the exact sampler. Of a model that was fitted, pi, the prior and the noise are
@@ -351,7 +351,7 @@ class BetaProcessNMF(Base):
         Parameters
         ----------
         X : array, sparse matrix, frame or AnnData of shape (n_samples, n_features)
-        n_draws : int, default=240
+        n_draws : int, default=400
             Sweeps that are averaged; more are more exact.
         random_state : int, RandomState, Generator or None, default=None
             None takes the seed of the model.
@@ -374,7 +374,15 @@ class BetaProcessNMF(Base):
         tables = (found[name].astype(np.float64) for name in ("exposures", "low", "high", "inclusion"))
         exposures, low, high, inclusion = (framed(X, values, names) for values in tables)
         return Assignment(
-            exposures, low, high, inclusion, found["log_likelihood"], float(found["alpha"]), found["pi"], names
+            exposures,
+            low,
+            high,
+            inclusion,
+            float(found["present_from"]),
+            found["log_likelihood"],
+            float(found["alpha"]),
+            found["pi"],
+            names,
         )
 
     @classmethod

@@ -50,7 +50,7 @@ pub struct AssignOptions {
 
 impl Default for AssignOptions {
     fn default() -> Self {
-        Self { seed: 0, burn_in: 60, draws: 240, rounds: 8, noise: None }
+        Self { seed: 0, burn_in: 100, draws: 400, rounds: 8, noise: None }
     }
 }
 
@@ -70,6 +70,25 @@ pub struct Assigned {
     pub pi: Vec<f64>,
     /// How the counts scatter, as it was used.
     pub noise: Noise,
+}
+
+impl Assigned {
+    /// The probability from which on a component is best said to be present: where the expected F1 of all that is said,
+    /// 2 sum p / (number + sum of all p) over those that are said, is largest. At most 0.5; less where little is sure.
+    pub fn present_from(&self) -> f32 {
+        let mut sorted = self.inclusion.clone();
+        sorted.sort_unstable_by(|one, other| other.total_cmp(one));
+        let all: f64 = sorted.iter().map(|&p| f64::from(p)).sum();
+        let (mut sum, mut best) = (0.0, (0.0, 0.5));
+        for (i, &p) in sorted.iter().enumerate() {
+            sum += f64::from(p);
+            let expected = 2.0 * sum / ((i + 1) as f64 + all);
+            if expected > best.0 {
+                best = (expected, p);
+            }
+        }
+        best.1.min(0.5)
+    }
 }
 
 /// What is learned of the exposures.

@@ -49,7 +49,8 @@ fn intervals_cover_the_truth_as_often_as_they_say_and_what_is_present_is_found()
         let (basis, counts, truth) = made(30, 6, mutations, 40, alpha);
         let found = assigned(&basis, &counts, &AssignOptions::default());
         let [low, high] = &found.intervals;
-        let said: Vec<usize> = (0..truth.len()).filter(|&i| found.inclusion[i] >= 0.5).collect();
+        let said: Vec<usize> =
+            (0..truth.len()).filter(|&i| found.inclusion[i] >= found.present_from()).collect();
         let within = |&&i: &&usize| f64::from(low[i]) <= truth[i] && truth[i] <= f64::from(high[i]);
         let covered = said.iter().filter(within).count() as f64 / said.len() as f64;
         let hits = said.iter().filter(|&&i| truth[i] > 0.0).count() as f64;
@@ -66,6 +67,22 @@ fn intervals_cover_the_truth_as_often_as_they_say_and_what_is_present_is_found()
             }
         }
     }
+}
+
+#[test]
+fn what_is_present_is_said_from_half_on_where_all_is_sure_and_earlier_where_it_is_not() {
+    let of = |inclusion: &[f32]| Assigned {
+        exposures: Vec::new(),
+        intervals: [Vec::new(), Vec::new()],
+        inclusion: inclusion.to_vec(),
+        log_likelihood: Vec::new(),
+        pi: Vec::new(),
+        noise: Noise::Poisson,
+    };
+    assert_eq!(of(&[1.0, 0.0, 1.0, 0.0]).present_from(), 0.5);
+    // With all three 2 * 0.9 / (3 + 0.9) is expected to be right, with none 0.
+    assert_eq!(of(&[0.3, 0.3, 0.3]).present_from(), 0.3);
+    assert_eq!(of(&[]).present_from(), 0.5);
 }
 
 #[test]
