@@ -27,26 +27,28 @@ usage: ./run assign [OPTIONS]
 const AROUND: &str = "\
 # Known signatures in new samples
 
-`bpnmf assign NEW --signatures FILE --out DIR` says of every new sample how much of each known signature is in it, whether it is there
-at all, and how sure that is. The model is that of the fits with W known: X_ft ~ Poisson(sum_k W_fk H_kt S_kt), columns of W add up
-to 1. Of a table of signatures nothing else is known, so it is learned from the samples: with N_t the counts of sample t, the shares
-H_kt / N_t of the signatures that are on are gamma with a shape and a rate of their own, pi_k is beta, and counts scatter with the
-variance rate + rate^2 / alpha if they do so clearly. These numbers maximise the likelihood, in rounds of sampling and maximising; a
-sample has pi_k as the other samples tell it. Then the exact sampler runs for each sample by itself, with moves in which a signature
-hands its counts to one that resembles it, shares them with it or takes them over. Of the folder of a fit the prior, pi and alpha of
-that fit are taken, and a sample has the same numbers alone and among others. What the interval does not know is an error of the
-signatures themselves.
+`bpnmf assign NEW --signatures FILE --out DIR` says of every new sample how much of each known signature is in it, whether
+it is there at all, and how sure that is. The model is that of the fits with W known: X_ft ~ Poisson(sum_k W_fk H_kt
+S_kt), columns of W add up to 1. Of a table of signatures nothing else is known, so it is learned from the samples: with
+N_t the counts of sample t, the shares H_kt / N_t of the signatures that are on are gamma with a shape and a rate of their
+own, pi_k is beta, and counts scatter with the variance rate + rate^2 / alpha if they do so clearly. These numbers
+maximise the likelihood, in rounds of sampling and maximising; a sample has pi_k as the other samples tell it. Then the
+exact sampler runs for each sample by itself, with moves in which a signature hands its counts to one that resembles it,
+shares them with it or takes them over. Of the folder of a fit the prior, pi and alpha of that fit are taken, and a sample
+has the same numbers alone and among others. What the interval does not know is an error of the signatures themselves.
 
-The table holds it against non-negative least squares, where the truth is known: 60 signatures of 96 types of mutations are made up,
-most with a few peaks, some nearly flat. A sample has some of them, with exposures from a flat Dirichlet distribution. *each*: every
-sample has signatures of its own. *cohort*: so many are active at all, and a sample has about half of them. *scattered*: the counts
-are negative binomial, alpha 30, else Poisson. All samples of a set are assigned together.
+The table holds it against non-negative least squares, where the truth is known: 60 signatures of 96 types of mutations
+are made up, most with a few peaks, some nearly flat. A sample has some of them, with exposures from a flat Dirichlet
+distribution. *each*: every sample has signatures of its own. *cohort*: so many are active at all, and a sample has about
+half of them. *scattered*: the counts are negative binomial, alpha 30, else Poisson. All samples of a set are assigned
+together.
 
-F1 is that of saying which signatures are present, over all samples of all seeds; for `assign` those from the
-probability on at which the expected F1 is largest, which is 0.5 or less (`present_from` in `summary.json`). NNLS: non-negative least squares, and what has a smaller share than the cut-off is removed and the others are fitted
-again, the smallest first. The cut-offs in use are between 1 and 6 %; the best of the three is the one to beat. *Cover* is how
-often the 90 % interval of an exposure has the true one in it, over the exposures that are said to be present (a signature
-that is not there has 0), which shall be from 85 to 95 %; *of present* over the signatures that are there, found or not.
+F1 is that of saying which signatures are present, over all samples of all seeds; for `assign` those from the probability
+on at which the expected F1 is largest, which is 0.5 or less (`present_from` in `summary.json`). NNLS: non-negative least
+squares, and what has a smaller share than the cut-off is removed and the others are fitted again, the smallest first. The
+cut-offs in use are between 1 and 6 %; the best of the three is the one to beat. *Cover* is how often the 90 % interval of
+an exposure has the true one in it, over the exposures that are said to be present (a signature that is not there has 0),
+which shall be from 85 to 95 %; *of present* over the signatures that are there, found or not.
 ";
 
 /// Cut-offs of the least squares.

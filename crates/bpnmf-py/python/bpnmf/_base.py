@@ -135,8 +135,10 @@ def check_names(estimator: Any, X: Any, n_features: int, reset: bool) -> None:
         return
     names = [str(name) for name in X.var_names]
     known = getattr(estimator, "feature_names_in_", None)
-    if not reset and known is not None and names != list(known):
-        raise ValueError("The feature names should match those that were passed during fit, in their order")
+    if not reset and known is not None:
+        if names != list(known):
+            raise ValueError("The feature names should match those that were passed during fit, in their order")
+        return
     _check_names(estimator, X.X, n_features, reset)
     if reset:
         import numpy as np
