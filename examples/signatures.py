@@ -29,6 +29,6 @@ pairs = linear_sum_assignment(-cosines)
 print(f"Another seed finds {fits[1].n_components_}. Cosines of the pairs:", *(f"{c:.3f}" for c in cosines[pairs]))
 
 if options.pictures:
-    save(bpnmf.plot.components(model, names=types), options.pictures, "signatures.png")
+    save(bpnmf.plot.signatures(model, names=types), options.pictures, "signatures.png")
     if not options.quick:
-        save(bpnmf.plot.n_components(model).figure, options.pictures, "signatures-number.png")
+        save(bpnmf.plot.n_components(model), options.pictures, "signatures-number.png")

@@ -1,5 +1,6 @@
 //! Experiments and measurements, one command each: `cargo run --release -p experiments -- NAME`.
 
+mod assign;
 mod audio;
 mod calibration;
 mod clip;
@@ -20,6 +21,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 usage: cargo run --release -p experiments -- NAME
 
+  assign    known signatures in new samples, beside least squares; assign --help says more
   audio     decode, resample or stft: writes what tests/audio_peers.py compares; filter times the filter
   calibration  how often the interval of the number of components holds the truth; calibration --help says more
   clip      two short clips: their notes, and two stems; clip --help says more
@@ -33,6 +35,7 @@ usage: cargo run --release -p experiments -- NAME
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
+        Some("assign") => assign::command(&arguments[1..]),
         Some("audio") => audio::command(&arguments[1..]),
         Some("calibration") => calibration::command(&arguments[1..]),
         Some("clip") => clip::command(&arguments[1..]),

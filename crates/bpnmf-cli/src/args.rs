@@ -1,11 +1,13 @@
 //! The arguments as they are typed: plain values and their help, nothing checked beyond their type.
 
+mod assign;
 mod model;
 mod regroup;
 mod resume;
 mod score;
 mod separate;
 
+pub(crate) use assign::AssignArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use model::{InitName, ModelArgs, PriorName, SearchArgs, SimdName};
 pub(crate) use regroup::RegroupArgs;
@@ -26,6 +28,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   bpnmf demo                                  see it work, no files needed
   bpnmf fit counts.csv --out result           the parts of a table, rows are features
+  bpnmf assign new.csv --signatures result --out new    known signatures in new samples
   bpnmf separate mix.wav --stems 2 --out two  the parts of a recording, to listen to
   bpnmf regroup two --groups groups.json      other stems of it, at once
   bpnmf resume result                         go on with a run that was stopped or killed
@@ -37,12 +40,15 @@ Exit codes: 0 done, 2 the request or the data is wrong, 1 anything else.";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Fit(Box<FitArgs>),
+    Assign(AssignArgs),
     Separate(Box<SeparateArgs>),
     Regroup(RegroupArgs),
     Resume(ResumeArgs),
     Synth(SynthArgs),
     Demo(DemoArgs),
     Score(ScoreArgs),
+    Completions(CompletionsArgs),
+    Man(ManualArgs),
 }
 
 const FIT_EXAMPLES: &str = "\
@@ -111,6 +117,20 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) catalogue: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) table: TableArgs,
+
+    /// Put this fraction of the counts aside by binomial thinning and score every iteration on it
+    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
+    pub(crate) held_out: Option<f64>,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// How a matrix of counts is read, the same for every command that reads one.
+#[derive(Debug, Args)]
+pub(crate) struct TableArgs {
     /// The file is observations x features: exchange rows and columns
     #[arg(long)]
     pub(crate) transpose: bool,
@@ -135,13 +155,6 @@ pub(crate) struct FitArgs {
     /// Entries may be missing: empty cells and NA in text, NaN anywhere. They are left out of the likelihood
     #[arg(long)]
     pub(crate) missing: bool,
-
-    /// Put this fraction of the counts aside by binomial thinning and score every iteration on it
-    #[arg(long, value_name = "FRACTION", allow_negative_numbers = true)]
-    pub(crate) held_out: Option<f64>,
-
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
 }
 
 const SYNTH_EXAMPLES: &str = "\
@@ -220,6 +233,34 @@ pub(crate) struct DemoArgs {
     /// Say nothing but errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  bpnmf completions bash > ~/.local/share/bash-completion/completions/bpnmf
+  bpnmf completions zsh > ~/.zfunc/_bpnmf             with ~/.zfunc in fpath
+  bpnmf completions fish > ~/.config/fish/completions/bpnmf.fish";
+
+/// Print what a shell needs to complete commands and options
+#[derive(Debug, Args)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+const MANUAL_EXAMPLES: &str = "\
+Examples:
+  bpnmf man | man -l -
+  bpnmf man --out ~/.local/share/man/man1     a page for every command, for man bpnmf-fit";
+
+/// Print the manual page, or write one for every command
+#[derive(Debug, Args)]
+#[command(after_help = MANUAL_EXAMPLES)]
+pub(crate) struct ManualArgs {
+    /// The folder for the pages of all commands; made if it does not exist
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

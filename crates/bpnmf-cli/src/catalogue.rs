@@ -56,38 +56,7 @@ impl Catalogue {
         let size = counts.observations();
         let names =
             table.observation_names.unwrap_or_else(|| (1..=size).map(|k| format!("signature {k}")).collect());
-        let mut doubts = Vec::new();
-        let order: Vec<usize> = match (&table.feature_names, features) {
-            (Some(known), Some(features)) => {
-                let places: HashMap<String, usize> =
-                    known.iter().enumerate().map(|(at, name)| (Channels::key(name), at)).collect();
-                let found: Vec<Option<usize>> =
-                    features.iter().map(|name| places.get(&Channels::key(name)).copied()).collect();
-                let missing = found.iter().filter(|at| at.is_none()).count();
-                if missing > 0 {
-                    let at = found.iter().position(Option::is_none).unwrap_or(0);
-                    return Err(wrong(format!(
-                        "{missing} of {} features of the data are not in it, {:?} is one: name its rows as the features \
-                         are named",
-                        text::grouped(number),
-                        features[at]
-                    )));
-                }
-                if rows > number {
-                    let more = text::plural(rows - number, "row of it is", "rows of it are");
-                    doubts.push(format!("{}: {more} no feature of the data and left out", path.display()));
-                }
-                found.into_iter().flatten().collect()
-            }
-            _ if rows == number => {
-                doubts.push(format!(
-                    "{}: rows are taken in their order for the features, because not both have names",
-                    path.display()
-                ));
-                (0..rows).collect()
-            }
-            _ => return Err(wrong(format!("it has {rows} rows, the data have {number} features"))),
-        };
+        let (order, doubts) = rows_of(path, table.feature_names.as_deref(), rows, features, number)?;
         let mut dense = vec![0.0; rows * size];
         for s in 0..size {
             counts.column(s).positive().for_each(|(f, value)| dense[f * size + s] = value);
@@ -157,6 +126,44 @@ impl Catalogue {
         }
         table
     }
+}
+
+/// Which of its `rows` rows, called `known`, are the `features`, or so many without names; and sentences about what was left
+/// out.
+pub(crate) fn rows_of(
+    path: &Path,
+    known: Option<&[String]>,
+    rows: usize,
+    features: Option<&[String]>,
+    number: usize,
+) -> Result<(Vec<usize>, Vec<String>), Failure> {
+    let wrong = |what: String| Failure::Request(format!("{}: {what}", path.display()));
+    let (Some(known), Some(features)) = (known, features) else {
+        if rows != number {
+            return Err(wrong(format!("it has {rows} rows, the data have {number} features")));
+        }
+        let doubt = "rows are taken in their order for the features, because not both have names";
+        return Ok(((0..rows).collect(), vec![format!("{}: {doubt}", path.display())]));
+    };
+    let places: HashMap<String, usize> =
+        known.iter().enumerate().map(|(at, name)| (Channels::key(name), at)).collect();
+    let found: Vec<Option<usize>> =
+        features.iter().map(|name| places.get(&Channels::key(name)).copied()).collect();
+    let missing = found.iter().filter(|at| at.is_none()).count();
+    if missing > 0 {
+        let at = found.iter().position(Option::is_none).unwrap_or(0);
+        return Err(wrong(format!(
+            "{missing} of {} features of the data are not in it, {:?} is one: name its rows as the features are named",
+            text::grouped(number),
+            features[at]
+        )));
+    }
+    let mut doubts = Vec::new();
+    if rows > number {
+        let more = text::plural(rows - number, "row of it is", "rows of it are");
+        doubts.push(format!("{}: {more} no feature of the data and left out", path.display()));
+    }
+    Ok((found.into_iter().flatten().collect(), doubts))
 }
 
 fn cosine(x: &[f64], y: &[f64]) -> f64 {

@@ -3,6 +3,7 @@
 //! A library of the binary `bpnmf`, so that tests can reach what it reads.
 
 mod args;
+mod assign;
 mod catalogue;
 mod checkpoint;
 mod claim;
@@ -12,13 +13,16 @@ mod fit;
 mod folder;
 #[doc(hidden)]
 pub mod fuzz;
+mod input;
 mod interrupt;
+mod manual;
 mod memory;
 mod progress;
 mod resume;
 mod score;
 mod separate;
 mod synth;
+mod tables;
 mod text;
 
 use args::{Cli, Command};
@@ -48,11 +52,14 @@ fn hide_caught_panics() {
 fn run(cli: Cli) -> Result<ExitCode, Failure> {
     match cli.command {
         Command::Fit(args) => fit::fit(&args, &Start::Fresh(env::args_os().collect())),
+        Command::Assign(args) => assign::assign(&args),
         Command::Separate(args) => separate::separate(&args, &Start::Fresh(env::args_os().collect())),
         Command::Regroup(args) => separate::regroup::regroup(&args),
         Command::Resume(args) => resume::resume(&args),
         Command::Synth(args) => synth::synth(&args),
         Command::Demo(args) => demo::demo(&args),
         Command::Score(args) => score::score(&args),
+        Command::Completions(args) => manual::completions(&args),
+        Command::Man(args) => manual::manual(&args),
     }
 }

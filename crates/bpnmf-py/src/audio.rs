@@ -25,6 +25,16 @@ fn rows(array: &PyReadonlyArray2<'_, f64>) -> Vec<Vec<f64>> {
     array.as_array().rows().into_iter().map(|row| row.to_vec()).collect()
 }
 
+/// The samples and the rate of a recording; of several channels the mean.
+#[pyfunction]
+pub(crate) fn read_sound(
+    py: Python<'_>,
+    path: std::path::PathBuf,
+) -> PyResult<(Bound<'_, numpy::PyArray1<f32>>, u32)> {
+    let sound = py.detach(|| bpnmf_audio::read(&path, bpnmf_audio::Channel::Mean)).map_err(refused)?;
+    Ok((sound.samples.into_pyarray(py), sound.rate))
+}
+
 /// (sdr, sir, sar, permutation, doubts). What is not defined is NaN.
 #[pyfunction]
 pub(crate) fn bss_eval<'py>(

@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::audio::{Recording, bss_eval, sounds, spectrogram};
+    use super::audio::{Recording, bss_eval, read_sound, sounds, spectrogram};
     #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]
     use super::input::Counts;
     #[pymodule_export]
-    use super::project::{log_likelihood, project};
+    use super::project::{assign, channels, log_likelihood, project};
     use super::*;
 
     #[pymodule_init]

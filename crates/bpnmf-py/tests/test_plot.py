@@ -41,7 +41,7 @@ def test_components_are_bars_one_picture_each_in_order(model):
     axes = plot.components(model).axes
     assert len(axes) == len(model.components_)
     for k, axis in enumerate(axes):
-        assert axis.get_title(loc="left").startswith(f"{k + 1}: {100 * model.share_[k]:.1f}")
+        assert axis.get_title(loc="left").startswith(f"C{k + 1}: {100 * model.share_[k]:.1f}")
         heights = [bar.get_height() for bar in axis.patches]
         np.testing.assert_allclose(heights, model.components_[k], rtol=1e-6)
 
@@ -85,11 +85,11 @@ def test_activations_are_expected_counts_by_component_and_sample(model, counts):
 
 
 def test_the_probabilities_of_the_numbers_of_components_are_drawn(chains):
-    axis = plot.n_components(chains)
+    axis = plot.n_components(chains).axes[0]
     heights = {round(bar.get_x() + bar.get_width() / 2): bar.get_height() for bar in axis.patches}
     assert heights == pytest.approx(chains.n_components_pmf_)
     figure, axis = pyplot.subplots()
-    assert plot.n_components(chains, ax=axis) is axis
+    assert plot.n_components(chains, ax=axis) is figure
 
 
 def test_the_trace_has_a_line_a_chain(chains):

@@ -102,7 +102,8 @@ pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use fit::fit;
 pub use infer::{
-    Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions, Projection, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions,
+    Projection, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use job::{Job, Warning};

@@ -92,7 +92,7 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
 }
 
 /// The noise somebody wishes for; `None` if it is to be learned.
-fn noise(text: &str) -> Result<Option<Noise>, Failure> {
+pub(crate) fn noise(text: &str) -> Result<Option<Noise>, Failure> {
     let given = match text {
         "auto" => return Ok(None),
         "poisson" => Some(Noise::Poisson),

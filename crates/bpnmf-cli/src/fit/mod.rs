@@ -1,11 +1,9 @@
 //! `bpnmf fit`: a file becomes counts, counts become a posterior, the posterior becomes files.
 
 pub(crate) mod config;
-mod input;
 pub(crate) mod output;
 mod page;
 mod report;
-mod tables;
 mod trace;
 pub(crate) mod units;
 
@@ -16,7 +14,7 @@ use crate::claim::Claim;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress, notice};
-use crate::{interrupt, text};
+use crate::{input, interrupt, text};
 use bpnmf::{Chains, Counts, Observer, SearchStep, Standing, StopReason, Suspicion, TraceRow, Warning};
 use bpnmf_report::Data;
 pub(crate) use config::thread_count;
@@ -39,11 +37,11 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
 
-    let table = input::read(args)?;
+    let table = input::read(&args.input, &args.table, args.force)?;
     let understood = input::understood(&table, &args.input.display().to_string());
     let read_as = table.layout.as_ref().map(ToString::to_string);
     let mut doubts = Doubts::default();
-    let mut of_table = input::doubts(&table, args.transpose);
+    let mut of_table = input::doubts(&table, args.table.transpose);
     let catalogue =
         |path: &PathBuf| Catalogue::read(path, table.feature_names.as_deref(), table.counts.features());
     let catalogue = args.catalogue.as_ref().map(catalogue).transpose()?;
@@ -61,7 +59,7 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
         feature_names: table.feature_names,
         observation_names: table.observation_names,
     };
-    let place = Place { path: &args.input, transposed: args.transpose };
+    let place = Place { path: &args.input, transposed: args.table.transpose };
     let looks_like = Suspicion::of(&table.counts);
     let (config, counts) = request.meet(table.counts, place)?;
     let _claim = folder.claim(&output::FILES, args.force)?;

@@ -1,11 +1,11 @@
 //! What a fit leaves behind: model.npz, the tables, trace.csv, names.json, report.html and summary.json.
 
 use super::config::Config;
-use super::tables::{self, Named, TABLES};
 use super::trace;
 use super::units::InCounts;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::tables::{self, Named, TABLES};
 use bpnmf::{
     Chains, CheckedPrior, Convergence, Discovery, Fit, Intervals, Posterior, Prior, Resolution, StopReason,
     Warning,
@@ -90,6 +90,7 @@ struct Summary<'a> {
     preset: &'a str,
     seed: u64,
     iterations: usize,
+    burn_in: Vec<usize>,
     stop_reason: &'a str,
     seconds: f64,
     log_likelihood: f64,
@@ -164,6 +165,7 @@ pub(super) struct Component {
     pub(super) evidence: Option<f64>,
     pub(super) pi: f64,
     pub(super) top_features: Vec<Value>,
+    pub(super) markers: Vec<Value>,
 }
 
 impl Results<'_> {
@@ -307,6 +309,7 @@ impl Results<'_> {
             preset: config.job.plan.preset.name(),
             seed: config.job.options.seed,
             iterations: fit.trace.len(),
+            burn_in: chains.fits.iter().map(|fit| fit.burn_in).collect(),
             stop_reason: self.stop_reason().name(),
             seconds: self.seconds,
             log_likelihood: last.map_or(f64::NAN, |row| row.log_likelihood),
@@ -353,6 +356,7 @@ impl Results<'_> {
             evidence: posterior.evidence.as_ref().map(|evidence| evidence[index]),
             pi: posterior.pi[index],
             top_features: top_features(posterior, index, TOP_FEATURES).into_iter().map(name).collect(),
+            markers: markers(posterior, index, TOP_FEATURES).into_iter().map(name).collect(),
         }
     }
 
@@ -391,6 +395,35 @@ pub(crate) fn top_features(posterior: &Posterior, component: usize, most: usize)
     let weight = |f: usize| posterior.dictionary[f * parts + component];
     let mut order: Vec<usize> = (0..posterior.features).collect();
     order.sort_by(|&i, &j| weight(j).total_cmp(&weight(i)).then(i.cmp(&j)));
+    order.truncate(most);
+    order
+}
+
+/// The features that tell a component best from all others together: with shares p in it and q in the others, weighted by
+/// their shares of the counts, those with the largest p log(p / q). A feature that is large everywhere is none of them.
+fn markers(posterior: &Posterior, component: usize, most: usize) -> Vec<usize> {
+    let parts = posterior.components();
+    let mut sums = vec![0.0; parts];
+    for row in posterior.dictionary.chunks_exact(parts) {
+        sums.iter_mut().zip(row).for_each(|(sum, w)| *sum += f64::from(*w));
+    }
+    let rest = (1.0 - posterior.share[component]).max(f64::MIN_POSITIVE);
+    let least = 1e-6 / posterior.features as f64;
+    let special: Vec<f64> = posterior
+        .dictionary
+        .chunks_exact(parts)
+        .map(|row| {
+            let share = |k: usize| f64::from(row[k]) / sums[k].max(f64::MIN_POSITIVE);
+            let others =
+                (0..parts).filter(|&k| k != component).map(|k| posterior.share[k] * share(k)).sum::<f64>();
+            let p = share(component);
+            // The only component is told from nothing.
+            let gain = if parts == 1 { 1.0 } else { (p / (others / rest).max(least)).ln() };
+            if p > 0.0 { p * gain } else { 0.0 }
+        })
+        .collect();
+    let mut order: Vec<usize> = (0..posterior.features).collect();
+    order.sort_by(|&i, &j| special[j].total_cmp(&special[i]).then(i.cmp(&j)));
     order.truncate(most);
     order
 }

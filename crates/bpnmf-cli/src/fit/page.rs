@@ -5,6 +5,7 @@ use crate::catalogue::Catalogue;
 use crate::folder::Folder;
 use crate::text;
 use bpnmf::{Chains, StopReason};
+use serde_json::Value;
 use std::fmt::Write as _;
 
 /// Components that the page shows.
@@ -143,6 +144,14 @@ impl Results<'_> {
         (catalogue.table(&names, &matches), matches.iter().map(|found| catalogue.sentence(found)).collect())
     }
 
+    /// What features a component is known by: of a recording the loudest frequencies, else those that the others lack.
+    fn naming(&self) -> (&'static str, fn(&Component) -> &[Value]) {
+        match self.source.recording {
+            true => ("strongest features", |component| &component.top_features),
+            false => ("marker features", |component| &component.markers),
+        }
+    }
+
     fn table(&self) -> String {
         let posterior = self.posterior();
         let parts = posterior.components();
@@ -150,7 +159,7 @@ impl Results<'_> {
         let judged = if posterior.evidence.is_some() { "  evidence" } else { "" };
         let chains = if self.chains.recurrence.is_some() { "  chains" } else { "" };
         let mut table =
-            format!("\ncomponent   share              on in      pi{judged}{chains}   strongest features\n");
+            format!("\ncomponent   share              on in      pi{judged}{chains}   {}\n", self.naming().0);
         for k in 0..parts.min(MOST_ROWS) {
             let component = self.component(k);
             let mut row = format!(
@@ -169,7 +178,7 @@ impl Results<'_> {
                 let _ = write!(row, "  {found:>6}");
             }
             row.push_str("  ");
-            push_names(&mut row, &component);
+            push_names(&mut row, self.naming().1(&component));
             let _ = writeln!(table, "{row}");
         }
         if parts > MOST_ROWS {
@@ -179,10 +188,10 @@ impl Results<'_> {
     }
 }
 
-/// The strongest features, as many as the line has room for, at least one.
-fn push_names(row: &mut String, component: &Component) {
+/// Features, as many as the line has room for, at least one.
+fn push_names(row: &mut String, names: &[Value]) {
     let mut used = row.chars().count();
-    for (i, name) in component.top_features.iter().enumerate() {
+    for (i, name) in names.iter().enumerate() {
         let name = text::shortened(name.as_str().unwrap_or(&name.to_string()), 14);
         used += 1 + name.chars().count();
         if i > 0 && used > WIDTH {

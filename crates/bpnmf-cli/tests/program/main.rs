@@ -1,5 +1,6 @@
 //! The program as people run it: what it writes, what it prints, what it refuses and how it ends.
 
+mod assign;
 mod bad_inputs;
 mod bad_sounds;
 mod catalogue;

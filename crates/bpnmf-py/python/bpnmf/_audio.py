@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Separation:
     """A sound that was taken apart.
 
@@ -53,10 +54,14 @@ class Separation:
     model: BetaProcessNMF
     scale: float
 
+    def __repr__(self) -> str:
+        seconds = float(self.times[-1]) if self.times.size else 0.0
+        return f"Separation({len(self.components)} parts, {len(self.stems)} stems, {seconds:.1f} s)"
+
 
 def separate(
-    y: ArrayLike,
-    sr: int,
+    y: ArrayLike | str | os.PathLike[str],
+    sr: int | None = None,
     *,
     n_stems: int | None = None,
     polyphonic: bool = False,
@@ -71,10 +76,10 @@ def separate(
 
     Parameters
     ----------
-    y : array of shape (n_samples,)
-        One channel of samples.
-    sr : int
-        Samples a second. The sound is worked on at this rate.
+    y : array of shape (n_samples,), (n_channels, n_samples) or (n_samples, n_channels), or a path
+        Samples; of several channels the mean is taken. Or a wav, flac, mp3, ogg or aiff file.
+    sr : int, optional
+        Samples a second; of a file it is known. The sound is worked on at this rate.
     n_stems : int, optional
         So many stems, each of the notes of one instrument: a guess.
     polyphonic : bool, default=False
@@ -91,17 +96,24 @@ def separate(
     **params
         Parameters of `BetaProcessNMF`; `n_chains` None means one. The same `random_state` gives what the command line gives with ``--seed``.
     """
+    if isinstance(y, (str, os.PathLike)):
+        if sr is not None:
+            raise ValueError("sr is for samples: a file says its rate itself, leave sr out")
+        y, sr = _core.read_sound(os.fspath(y))
     sound = np.asarray(y)
+    if sound.ndim == 2 and sound.dtype.kind in "fiu" and sound.size > 0:
+        # There are more samples than channels.
+        sound = sound.mean(axis=int(np.argmin(sound.shape)))
     if sound.ndim != 1 or sound.dtype.kind not in "fiu" or sound.size == 0:
         raise ValueError(
-            f"y is {sound.dtype} of shape {sound.shape}: one channel of real samples is needed, y.mean(axis=...) makes one"
+            f"y is {sound.dtype} of shape {sound.shape}: real samples are needed, one channel or channels x samples"
         )
     samples = np.ascontiguousarray(sound, dtype=np.float32)
     if not np.isfinite(samples).all():
         raise ValueError("y has samples that are NaN or infinite: samples must be finite")
     rate = _whole("sr", sr)
     if rate is None:
-        raise TypeError("sr is None: it must be an int")
+        raise TypeError("sr is None: samples do not say how many there are a second, give an int")
     if n_stems is not None and reference is not None:
         raise ValueError("n_stems and reference both say which stems there are: give one of them")
     if residual and n_stems is None and reference is None:

@@ -21,13 +21,19 @@ if TYPE_CHECKING:
         def set_params(self, **params: Any) -> Any: ...
         def __sklearn_tags__(self) -> Any: ...
 
-    def check_names(estimator: Base, X: Any, n_features: int, reset: bool) -> None: ...
+    class InvalidParameterError(ValueError, TypeError):
+        """A parameter of the constructor is of the wrong type."""
+
+    def _check_names(estimator: Base, X: Any, n_features: int, reset: bool) -> None: ...
+    def wrapped_like_transform(estimator: Base, X: Any, values: Any) -> Any: ...
 
 else:
     try:
         from sklearn.base import BaseEstimator, TransformerMixin
         from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
         from sklearn.exceptions import NotFittedError
+        from sklearn.utils._param_validation import InvalidParameterError
+        from sklearn.utils._set_output import _wrap_data_with_container
         from sklearn.utils.validation import validate_data
 
         HAVE_SKLEARN = True
@@ -42,9 +48,12 @@ else:
         class Base(TransformerMixin, BaseEstimator):
             """scikit-learn's own."""
 
-        def check_names(estimator, X, n_features, reset):
-            """Keeps the number and the names of the features, or compares them with those of the fit."""
+        def _check_names(estimator, X, n_features, reset):
             validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+        def wrapped_like_transform(estimator, X, values):
+            """What `transform` gives beside the activations, in the same kind of container."""
+            return _wrap_data_with_container("transform", values, X, estimator)
 
     else:
 
@@ -53,6 +62,13 @@ else:
 
         class NotFittedError(ValueError, AttributeError):
             """Something was asked of an estimator before it was fitted."""
+
+        class InvalidParameterError(ValueError, TypeError):
+            """A parameter of the constructor is of the wrong type."""
+
+        def wrapped_like_transform(estimator, X, values):
+            """What `transform` gives beside the activations, in the same kind of container."""
+            return values
 
         class Base:
             """Parameters by name, as scikit-learn has them."""
@@ -83,8 +99,7 @@ else:
                 )
                 return f"{type(self).__name__}({', '.join(set_here)})"
 
-        def check_names(estimator, X, n_features, reset):
-            """Keeps the number and the names of the features, or compares them with those of the fit."""
+        def _check_names(estimator, X, n_features, reset):
             import numpy as np
 
             columns = getattr(X, "columns", None)
@@ -106,3 +121,26 @@ else:
                     f"X has {n_features} features, but {type(estimator).__name__} is expecting "
                     f"{estimator.n_features_in_} features as input"
                 )
+
+
+def is_anndata(X: Any) -> bool:
+    """Whether X is an AnnData, or quacks like one."""
+    return hasattr(X, "X") and hasattr(X, "var_names") and hasattr(X, "obs_names")
+
+
+def check_names(estimator: Any, X: Any, n_features: int, reset: bool) -> None:
+    """Keeps the number and the names of the features, or compares them with those of the fit."""
+    if not is_anndata(X):
+        _check_names(estimator, X, n_features, reset)
+        return
+    names = [str(name) for name in X.var_names]
+    known = getattr(estimator, "feature_names_in_", None)
+    if not reset and known is not None:
+        if names != list(known):
+            raise ValueError("The feature names should match those that were passed during fit, in their order")
+        return
+    _check_names(estimator, X.X, n_features, reset)
+    if reset:
+        import numpy as np
+
+        estimator.feature_names_in_ = np.asarray(names, dtype=object)

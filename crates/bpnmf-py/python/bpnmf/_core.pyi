@@ -53,6 +53,18 @@ def project(
     keep: bool,
     threads: int,
 ) -> dict[str, NDArray[Any]]: ...
+def assign(
+    counts: Counts,
+    components: NDArray[np.float32],
+    known: tuple[NDArray[np.float64], Mapping[str, float], float, float] | None,
+    alpha: float | None,
+    *,
+    seed: int,
+    draws: int,
+    threads: int,
+) -> dict[str, Any]: ...
+def channels(names: list[str]) -> tuple[list[int], list[str], list[tuple[str, str, int]]] | None: ...
+def read_sound(path: str) -> tuple[NDArray[np.float32], int]: ...
 def log_likelihood(counts: NDArray[np.float64], rates: NDArray[np.float64], alpha: float) -> float: ...
 class Recording:
     window: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import warnings
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _core
 from ._arviz import inference_data
-from ._base import Base, ConvergenceWarning, NotFittedError, check_names
+from ._assign import Assignment, component_names, framed, specificity
+from ._base import Base, ConvergenceWarning, InvalidParameterError, NotFittedError, check_names, wrapped_like_transform
 from ._files import read_model, write_model
 from ._input import MaskLike, counts_of, places_of, values_at
 from ._progress import Progress
@@ -27,6 +29,8 @@ Self = TypeVar("Self", bound="BetaProcessNMF")
 # Sweeps over the samples of transform, score and sample_posterior: first those that are not averaged.
 _BURN_IN = 20
 _DRAWS = 80
+
+_TAKES_LENGTH = "N_CHAR_MAX" in inspect.signature(Base.__repr__).parameters
 
 # No rate is below, so that a count where none is expected is very unlikely but not impossible; as in the Rust library.
 _LEAST_RATE = 1e-300
@@ -335,7 +339,110 @@ class BetaProcessNMF(Base):
         """
         found = self._project(X, mask)
         mean = found["mean"].astype(np.float64)
-        return (mean, found["std"].astype(np.float64)) if return_std else mean
+        if not return_std:
+            return mean
+        # scikit-learn gives names to the first of several results alone.
+        return mean, wrapped_like_transform(self, X, found["std"].astype(np.float64))
+
+    def assign(self, X: Any, *, n_draws: int = 400, random_state: Any = None, mask: MaskLike | None = None) -> Assignment:
+        """Exposures of samples on the components: expected counts, 90 % intervals, the probability that each is present.
+
+        As ``bpnmf assign`` does it, with the exact sampler. Of a model that was fitted, pi, the prior and the noise are
+        those of the fit; of one `from_components` they are learned from all samples of X together, so that a sample alone
+        may have other numbers than among others.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, frame or AnnData of shape (n_samples, n_features)
+        n_draws : int, default=400
+            Sweeps that are averaged; more are more exact.
+        random_state : int, RandomState, Generator or None, default=None
+            None takes the seed of the model.
+        mask : bool array or sparse matrix of the shape of X, optional
+            True where an entry was not observed.
+        """
+        self._check_fitted()
+        if n_draws < 10:
+            raise ValueError(f"n_draws is {n_draws}: it must be at least 10")
+        counts = self._counts(X, mask)
+        seed = self.seed_ if random_state is None else _seed(random_state)
+        known = None
+        if self.pi_ is not None:
+            known = (self.pi_, self._prior_of_fit(), self.coarsening_, self.alpha_)
+        alpha = _alpha(self.noise) if known is None else None
+        found = _core.assign(
+            counts, self.components_, known, alpha, seed=seed, draws=n_draws, threads=_threads(self.n_jobs)
+        )
+        names = self.component_names_
+        tables = (found[name].astype(np.float64) for name in ("exposures", "low", "high", "inclusion"))
+        exposures, low, high, inclusion = (framed(X, values, names) for values in tables)
+        return Assignment(
+            exposures,
+            low,
+            high,
+            inclusion,
+            float(found["present_from"]),
+            found["log_likelihood"],
+            float(found["alpha"]),
+            found["pi"],
+            names,
+        )
+
+    @classmethod
+    def from_components(
+        cls: type[Self],
+        components: Any,
+        *,
+        feature_names: Any = None,
+        component_names: Any = None,
+        **params: Any,
+    ) -> Self:
+        """A model of components that are known, published signatures for example: for `assign`.
+
+        Parameters
+        ----------
+        components : array of shape (n_components, n_features), or a frame
+            What the components look like; each is scaled to add up to 1, so that activations are expected counts. Of a
+            pandas frame the index names the components and the columns the features (of a table of features x signatures
+            give its transpose, ``table.T``).
+        feature_names, component_names : sequences of str, optional
+        **params
+            Parameters of the constructor: `noise`, `random_state`, `n_jobs` and `missing` are used.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bpnmf import BetaProcessNMF
+        >>> model = BetaProcessNMF.from_components([[0.8, 0.1, 0.1], [0.1, 0.1, 0.8]], random_state=0)
+        >>> model.assign(np.array([[80, 10, 10], [45, 10, 45]]))
+        Assignment(2 samples, 2 of 2 components present)
+        """
+        if hasattr(components, "to_numpy") and hasattr(components, "columns"):
+            feature_names = list(components.columns) if feature_names is None else feature_names
+            if component_names is None and hasattr(components, "index"):
+                component_names = [str(name) for name in components.index]
+            components = components.to_numpy()
+        weights = np.asarray(components, dtype=np.float64)
+        if weights.ndim != 2 or weights.size == 0:
+            raise ValueError(f"components has shape {weights.shape}: (n_components, n_features) is needed")
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and (weights.sum(axis=1) > 0).all()):
+            raise ValueError("components must be finite and not negative, and none of them zero everywhere")
+        for what, names, number in (
+            ("feature_names", feature_names, weights.shape[1]), ("component_names", component_names, weights.shape[0])
+        ):
+            if names is not None and len(names) != number:
+                raise ValueError(f"{what} has {len(names)} names: {number} are needed")
+        model = cls(**params)
+        model.components_ = np.ascontiguousarray(weights / weights.sum(axis=1, keepdims=True), dtype=np.float32)
+        model.n_components_ = weights.shape[0]
+        model.pi_ = None  # type: ignore[assignment]
+        model.seed_ = _seed(model.random_state)
+        model.n_features_in_ = weights.shape[1]
+        if feature_names is not None:
+            model.feature_names_in_ = np.asarray([str(name) for name in feature_names], dtype=object)
+        if component_names is not None:
+            model._component_names = [str(name) for name in component_names]
+        return model
 
     def inverse_transform(self, X: ArrayLike) -> Floats:
         """The expected counts of activations: ``X @ components_``, of shape (n_samples, n_features)."""
@@ -428,15 +535,35 @@ class BetaProcessNMF(Base):
         return np.ascontiguousarray(found["draws"].transpose(1, 0, 2), dtype=np.float64)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """The names of the columns of `transform`: betaprocessnmf0, betaprocessnmf1, ..."""
+        """The names of the columns of `transform`: those of the components, C1, C2, ..."""
+        return np.asarray(self.component_names_, dtype=object)
+
+    @property
+    def component_names_(self) -> list[str]:
+        """The names of the components, the same as in the files of the program: C1, C2, ..., the largest first."""
         self._check_fitted()
-        name = type(self).__name__.lower()
-        return np.asarray([f"{name}{k}" for k in range(self.components_.shape[0])], dtype=object)
+        given: list[str] | None = getattr(self, "_component_names", None)
+        return component_names(self.components_.shape[0]) if given is None else list(given)
 
     def top_features(self, k: int = 10) -> list[list[Any]]:
         """The `k` features with the largest weight in every component, largest first: names if there are, else numbers."""
         self._check_fitted()
-        order = np.argsort(-self.components_, axis=1, kind="stable")[:, : max(k, 0)]
+        return self._named(self.components_, k)
+
+    def markers(self, k: int = 10) -> list[list[Any]]:
+        """The `k` features that tell every component best from the others: names if there are, else numbers.
+
+        A feature's share p of the component and q of all others together, weighted by their share of the counts, are
+        compared by p log(p / q): what is large everywhere is no marker, nor is what is hardly there.
+        """
+        self._check_fitted()
+        share = getattr(self, "share_", None)
+        number = self.components_.shape[0]
+        share = np.full(number, 1.0 / max(number, 1)) if share is None else share
+        return self._named(specificity(self.components_, share), k)
+
+    def _named(self, values: NDArray[Any], k: int) -> list[list[Any]]:
+        order = np.argsort(-values, axis=1, kind="stable")[:, : max(k, 0)]
         names = getattr(self, "feature_names_in_", None)
         if names is None:
             return [[int(f) for f in row] for row in order]
@@ -458,11 +585,13 @@ class BetaProcessNMF(Base):
         The callback is not written, nor is a `random_state` that is not an int.
         """
         self._check_fitted()
+        if self.pi_ is None:
+            raise ValueError("only a fitted model can be saved: of components that were given keep their table")
         write_model(path, self)
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str]) -> Self:
-        """Reads what `save` wrote. Nothing in the file is executed."""
+        """Reads what `save` or the program wrote (a file, or the folder of ``bpnmf fit``). Nothing in it is executed."""
         model: Self = read_model(path, cls)
         return model
 
@@ -472,6 +601,17 @@ class BetaProcessNMF(Base):
         tags.input_tags.positive_only = True
         tags.input_tags.allow_nan = self.missing == "nan"
         return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        text = str(super().__repr__(N_CHAR_MAX)) if _TAKES_LENGTH else str(super().__repr__())
+        if not hasattr(self, "components_"):
+            return text
+        number = self.components_.shape[0]
+        found = f"{number} component{'' if number == 1 else 's'}"
+        interval = getattr(self, "n_components_interval_", None)
+        if interval is not None:
+            found += f" (90 %: {interval[0]} to {interval[1]})"
+        return f"{text}: {found}"
 
     @property
     def _n_features_out(self) -> int:
@@ -489,10 +629,10 @@ class BetaProcessNMF(Base):
         texts = (("preset", self.preset), ("engine", self.engine), ("components_prior", self.components_prior))
         for name, value in texts:
             if not (isinstance(value, str) or (name != "preset" and value is None)):
-                raise TypeError(f"{name} is {value!r}: it must be a string")
+                raise InvalidParameterError(f"{name} is {value!r}: it must be a string")
         chains = _whole("n_chains", self.n_chains)
         if self.tol is not None and not isinstance(self.tol, (int, float, np.integer, np.floating)):
-            raise TypeError(f"tol is {self.tol!r}: it must be a number or None")
+            raise InvalidParameterError(f"tol is {self.tol!r}: it must be a number or None")
         return {
             "preset": self.preset,
             "engine": self.engine,
@@ -515,7 +655,7 @@ class BetaProcessNMF(Base):
             return {}
         given: Mapping[str, Any] = asdict(self.prior) if isinstance(self.prior, Prior) else self.prior
         if not isinstance(given, Mapping):
-            raise TypeError(f"prior is {self.prior!r}: it must be a Prior, a mapping or None")
+            raise InvalidParameterError(f"prior is {self.prior!r}: it must be a Prior, a mapping or None")
         return {name: float(value) for name, value in given.items() if value is not None}
 
     def _watch(self, progress: Progress | None) -> Callable[[dict[str, Any]], bool] | None:
@@ -532,6 +672,8 @@ class BetaProcessNMF(Base):
 
     def _keep(self, found: dict[str, Any], seed: int) -> None:
         self.components_ = np.ascontiguousarray(found["W"].T)
+        # Those of components that were given are no names of these.
+        self.__dict__.pop("_component_names", None)
         self.activations_ = found["H"].T
         self.inclusion_ = found["S"].T
         self.components_interval_, self.activations_interval_ = found["intervals"] or (None, None)
@@ -573,6 +715,9 @@ class BetaProcessNMF(Base):
         check_names(self, X, shape[1], False)
         return counts
 
+    def _prior_of_fit(self) -> dict[str, float]:
+        return {name: value for name, value in self.prior_.items() if name != "components"}
+
     def _project(self, X: Any, mask: MaskLike | None) -> dict[str, NDArray[Any]]:
         self._check_fitted()
         return self._projected(self._counts(X, mask))
@@ -580,12 +725,15 @@ class BetaProcessNMF(Base):
     def _projected(
         self, counts: _core.Counts, *, draws: int = _DRAWS, keep: bool = False, seed: int | None = None
     ) -> dict[str, NDArray[Any]]:
-        prior = {name: value for name, value in self.prior_.items() if name != "components"}
+        if self.pi_ is None:
+            raise ValueError(
+                "of components alone nobody knows how often they are on: assign(X) learns it; or fit the model"
+            )
         return _core.project(
             counts,
             self.components_,
             self.pi_,
-            prior,
+            self._prior_of_fit(),
             self.coarsening_,
             self.alpha_,
             seed=self.seed_ if seed is None else seed,
@@ -645,7 +793,7 @@ def _whole(name: str, value: Any) -> int | None:
     if value is None:
         return None
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} is {value!r}: it must be an int or None")
+        raise InvalidParameterError(f"{name} is {value!r}: it must be an int or None")
     if value < 1:
         raise ValueError(f"{name} is {value}: it must be at least 1")
     return int(value)
@@ -656,7 +804,7 @@ def _threads(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)):
-        raise TypeError(f"n_jobs is {n_jobs!r}: it must be an int or None")
+        raise InvalidParameterError(f"n_jobs is {n_jobs!r}: it must be an int or None")
     if n_jobs == 0:
         raise ValueError("n_jobs is 0: use -1 for all cores, or None for one")
     return int(n_jobs) if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(n_jobs))

@@ -78,11 +78,26 @@ def write_model(path: str | os.PathLike[str], model: BetaProcessNMF) -> None:
             os.remove(partial)
 
 
+def load(path: str | os.PathLike[str]) -> BetaProcessNMF:
+    """A model from a file: what ``BetaProcessNMF.save`` wrote, or the output folder of ``bpnmf fit`` or its model.npz.
+
+    Nothing in the files is executed. Of a folder, ``summary.json``, ``trace.csv`` and ``names.json`` are read, too.
+    """
+    from ._estimator import BetaProcessNMF
+
+    model: BetaProcessNMF = read_model(path, BetaProcessNMF)
+    return model
+
+
 def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
-    """The model in a file that `write_model` wrote."""
+    """The model in a file that `write_model` wrote, or that the program did."""
+    if os.path.isdir(path):
+        path = os.path.join(path, "model.npz")
     with np.load(path, allow_pickle=False) as file:
         if "about" not in file:
-            raise ValueError(f"{os.fspath(path)}: this was not written by BetaProcessNMF.save")
+            if not {"W", "H", "S", "pi"} <= set(file.files):
+                raise ValueError(f"{os.fspath(path)}: neither BetaProcessNMF.save nor bpnmf fit has written this")
+            return _of_program(os.path.dirname(os.path.abspath(path)), {name: file[name] for name in file.files}, cls)
         about = json.loads(file["about"].tobytes())
         if about["format"] > _FORMAT:
             raise ValueError(f"{os.fspath(path)}: format {about['format']} is newer than this version of bpnmf")
@@ -109,6 +124,62 @@ def read_model(path: str | os.PathLike[str], cls: type[Any]) -> Any:
     model.trace_.setdefault("n_components", model.trace_["active"])
     if about["feature_names"] is not None:
         model.feature_names_in_ = np.asarray(about["feature_names"], dtype=object)
+    return model
+
+
+def _of_program(folder: str, arrays: dict[str, Any], cls: type[Any]) -> Any:
+    """The model of the program's files in `folder`."""
+
+    def read(name: str) -> Any:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return json.load(file)
+
+    try:
+        summary = read("summary.json")
+    except FileNotFoundError:
+        raise ValueError(f"{folder} has no summary.json: the files of bpnmf fit belong together") from None
+    names = read("names.json") if os.path.exists(os.path.join(folder, "names.json")) else {}
+    parts, alpha = summary["components"], summary["alpha"]
+    model = cls(random_state=summary["seed"], preset=summary["preset"])
+    model.components_ = np.ascontiguousarray(arrays["W"].T)
+    model.activations_, model.inclusion_, model.pi_ = arrays["H"].T, arrays["S"].T, arrays["pi"]
+
+    def column(name: str) -> Any:
+        values = [part[name] for part in parts]
+        return None if not values or any(value is None for value in values) else np.asarray(values, dtype=np.float64)
+
+    model.share_ = np.asarray([part["share"] for part in parts], dtype=np.float64)
+    model.usage_ = np.asarray([part["usage"] for part in parts], dtype=np.float64)
+    model.evidence_, model.component_recurrence_ = column("evidence"), column("recurrence")
+    unknown = (math.nan, math.nan)
+    shares = [unknown if part["share_interval"] is None else part["share_interval"] for part in parts]
+    model.share_interval_ = None if model.component_recurrence_ is None else np.asarray(shares)
+    for name, ends in (("components_interval_", ("W_low", "W_high")), ("activations_interval_", ("H_low", "H_high"))):
+        known = all(end in arrays for end in ends)
+        setattr(model, name, np.stack([arrays[end].T for end in ends]) if known else None)
+    model.n_components_ = summary["n_components"]
+    pmf, interval = summary["n_components_pmf"], summary["n_components_interval"]
+    model.n_components_pmf_ = None if pmf is None else {int(number): share for number, share in pmf}
+    model.n_components_interval_ = None if interval is None else tuple(interval)
+    model.resolution_path_ = [(at["coarsening"], at["n_components"]) for at in summary["resolution_path"]]
+    model.convergence_ = {found["name"]: (found["r_hat"], found["ess"]) for found in summary["convergence"]}
+    model.prior_ = {name: value for name, value in summary["prior"].items() if name != "number"}
+    model.coarsening_, model.noise_ = summary["coarsening"], summary["noise"]
+    model.alpha_ = math.inf if alpha is None else alpha
+    model.engine_, model.seed_ = summary["method"], summary["seed"]
+    model.n_iter_, model.stop_reason_ = summary["iterations"], summary["stop_reason"]
+    model.n_features_in_ = arrays["W"].shape[0]
+    if names.get("features") is not None:
+        model.feature_names_in_ = np.asarray(names["features"], dtype=object)
+    rows = np.genfromtxt(os.path.join(folder, "trace.csv"), delimiter=",", names=True, ndmin=1)
+    rows = rows[rows["iteration"] > 0]
+    moves = ("births", "births_accepted", "deaths", "deaths_accepted")
+    whole = ("chain", "iteration", "active", "n_components", "on_anywhere", "sites_on", *moves)
+    wanted = (*whole, "log_likelihood", "log_joint", "activation", "seconds", *(f"reconstruction_{i}" for i in range(1, 5)))
+    model.trace_ = {name: rows[name].astype(np.int64) if name in whole else rows[name] for name in wanted}
+    # Python counts from 0.
+    model.trace_["chain"] = model.trace_["chain"] - 1
+    model.burn_in_ = summary["burn_in"]
     return model
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._base import is_anndata
 from ._core import Counts
 
 MaskLike = Any  # A bool array or a compressed matrix of bools.
@@ -74,6 +75,11 @@ def values_at(X: Any, places: Places) -> NDArray[np.float64]:
 
 def _matrix(X: Any) -> Any:
     """X as a compressed matrix if it is one, else as an array of numbers."""
+    if is_anndata(X):
+        X = X.X
+    if hasattr(X, "__dask_graph__"):
+        # Counts are held in memory.
+        X = X.compute()
     if not is_sparse(X) and hasattr(X, "sparse") and _all_sparse(X):
         X = X.sparse.to_coo()
     return X if is_sparse(X) else _array(X)

@@ -1,4 +1,4 @@
-"""Pictures of a fitted model. They need matplotlib, which is asked for only when one is drawn."""
+"""Pictures of a fitted model; every function gives a figure. They need matplotlib, asked for only when one is drawn."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from . import _core
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from ._estimator import BetaProcessNMF
 
-__all__ = ["activations", "components", "n_components", "trace"]
+__all__ = ["activations", "components", "n_components", "signatures", "trace"]
 
 # Up to so many features a component is drawn with a bar for each, and with the name of each; of more, the largest by name.
 _MOST_BARS = 120
@@ -58,10 +60,7 @@ def components(
     figure : matplotlib Figure
     """
     weights = _fitted(model)
-    number = min(len(weights), limit)
-    if number < 1:
-        why = f"limit is {limit}" if len(weights) > 0 else "the model has no component"
-        raise ValueError(f"there is nothing to draw: {why}")
+    number = _how_many(weights, limit)
     if image_shape is not None and image_shape[0] * image_shape[1] != weights.shape[1]:
         raise ValueError(f"image_shape is {image_shape}: its pixels must be the {weights.shape[1]} features")
     if names is None:
@@ -77,7 +76,7 @@ def components(
         wide, size = min(number, 2), (5.0, 1.8 if names is not None and positions is None else 1.3)
     axes = _grid(number, wide, size, figure)
     for k, axis in enumerate(axes):
-        axis.set_title(f"{k + 1}: {100 * model.share_[k]:.1f} %", fontsize=9, loc="left")
+        axis.set_title(_title(model, k), fontsize=9, loc="left")
         row = weights[k]
         if image_shape is not None:
             axis.imshow(row.reshape(image_shape), cmap="magma", interpolation="nearest")
@@ -100,6 +99,72 @@ def components(
                 axis.set_xticks(np.arange(len(row)), [str(name) for name in names], rotation=90, fontsize=7)
             elif names is not None:
                 _name_the_largest(axis, row, names)
+    return _done(axes, len(weights) - number)
+
+
+def signatures(
+    model: BetaProcessNMF,
+    *,
+    names: Sequence[str] | None = None,
+    limit: int = 24,
+    figure: Figure | None = None,
+) -> Figure:
+    """Mutational signatures as their field draws them: shares of all types of mutations with 90 % intervals.
+
+    Parameters
+    ----------
+    model : a fitted BetaProcessNMF
+        Its features are all 96 substitutions in their context (A[C>A]A, or C>A:ACA) or all 83 insertions and deletions
+        (DEL:C:1:0, or 1:Del:C:0), in any order.
+    names : sequence of str, optional
+        Names of the features. None: those of the frame that was fitted.
+    limit : int
+        The most signatures that are drawn.
+    figure : matplotlib Figure, optional
+        Where to draw. None: a new one.
+    """
+    weights = _fitted(model)
+    number = _how_many(weights, limit)
+    if names is None:
+        names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise ValueError("the features have no names: give the types of mutations with names=")
+    if len(names) != weights.shape[1]:
+        raise ValueError(f"{len(names)} names for {weights.shape[1]} features")
+    found = _core.channels([str(name) for name in names])
+    if found is None:
+        raise ValueError(
+            f"the features are neither the 96 substitutions nor the 83 insertions and deletions, {str(names[0])!r} is one: "
+            "plot.components draws any features"
+        )
+    order, labels, groups = found
+    colours = [colour for _, colour, size in groups for _ in range(size)]
+    sums = weights.sum(axis=1)
+    intervals = getattr(model, "components_interval_", None)
+    axes = _grid(number, 1, (11.0, 1.9), figure)
+    places = np.arange(len(order))
+    for k, axis in enumerate(axes):
+        shares = 100 * weights[k][order] / sums[k]
+        axis.bar(places, shares, width=0.7, color=colours)
+        most = float(shares.max())
+        if intervals is not None:
+            low, high = (100 * np.asarray(end[k], dtype=float)[order] / sums[k] for end in intervals)
+            ends = np.maximum([shares - low, high - shares], 0.0)
+            axis.errorbar(places, shares, yerr=ends, fmt="none", ecolor="#444444", elinewidth=0.7)
+            most = max(most, float(high.max()))
+        axis.set_ylim(0, 1.25 * most)
+        at = 0
+        for name, colour, size in groups:
+            axis.axvspan(at - 0.5, at + size - 0.5, ymin=0.94, color=colour, linewidth=0)
+            if len(groups) <= 6:
+                axis.text(at + size / 2 - 0.5, 1.17 * most, name, ha="center", va="top", fontsize=8, transform=axis.transData)
+            at += size
+        axis.set_title(_title(model, k), fontsize=9, loc="left")
+        axis.set_xlim(-0.7, len(order) - 0.3)
+        axis.set_ylabel("%", fontsize=8)
+        _plain(axis)
+        axis.set_xticks([])
+    axes[-1].set_xticks(places, labels, rotation=90, fontsize=5, family="monospace")
     return _done(axes, len(weights) - number)
 
 
@@ -151,7 +216,9 @@ def activations(
     )
     axis.set_ylabel("component")
     axis.set_xlabel("position" if positions is not None else "sample")
-    _whole_numbers(axis.yaxis)
+    axis.set_yticks(np.arange(1, len(weights) + 1), model.component_names_)
+    if len(weights) > 40:
+        _whole_numbers(axis.yaxis)
     bar = axis.figure.colorbar(image, ax=axis, pad=0.01)
     ticks = np.linspace(0.0, float(np.sqrt(counts.max(initial=0.0))), 4)
     digits = 0 if ticks[-1] > 5 else 2
@@ -160,12 +227,12 @@ def activations(
     return _done([axis])
 
 
-def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
-    """How frequent each number of components is over all chains; the 90 % interval is dark."""
+def n_components(model: BetaProcessNMF, *, ax: Axes | None = None, figure: Figure | None = None) -> Figure:
+    """How frequent each number of components is over all chains; the 90 % interval is dark. With `ax` into these axes."""
     _fitted(model)
     if model.n_components_pmf_ is None or model.n_components_interval_ is None:
         raise ValueError("there is nothing to draw: only several chains that find the number tell how sure it is")
-    axis = _grid(1, 1, (4.0, 2.6), None)[0] if ax is None else ax
+    axis = _grid(1, 1, (4.0, 2.6), figure)[0] if ax is None else ax
     numbers = sorted(model.n_components_pmf_)
     least, most = model.n_components_interval_
     colours = [_INK if least <= number <= most else _FAINT for number in numbers]
@@ -177,7 +244,7 @@ def n_components(model: BetaProcessNMF, *, ax: Axes | None = None) -> Axes:
     _whole_numbers(axis.xaxis)
     axis.set_xlabel("number of components")
     axis.set_ylabel("probability")
-    return axis
+    return _done([axis])
 
 
 def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
@@ -203,6 +270,21 @@ def trace(model: BetaProcessNMF, *, figure: Figure | None = None) -> Figure:
 def _fitted(model: BetaProcessNMF) -> NDArray[np.float64]:
     model._check_fitted()
     return np.asarray(model.components_, dtype=np.float64)
+
+
+def _how_many(weights: NDArray[np.float64], limit: int) -> int:
+    """How many components are drawn."""
+    number = min(len(weights), limit)
+    if number < 1:
+        why = f"limit is {limit}" if len(weights) > 0 else "the model has no component"
+        raise ValueError(f"there is nothing to draw: {why}")
+    return number
+
+
+def _title(model: BetaProcessNMF, k: int) -> str:
+    """The name of a component, and its share of the counts if it is known."""
+    share = getattr(model, "share_", None)
+    return model.component_names_[k] + ("" if share is None else f": {100 * share[k]:.1f} %")
 
 
 def _grid(number: int, wide: int, size: tuple[float, float], figure: Figure | None) -> list[Axes]:

@@ -32,7 +32,7 @@ use core::ops::Range;
 pub use gibbs::Gibbs;
 pub use jumps::{Jumped, Jumps};
 pub use mask::Tiers;
-pub use project::{Basis, ProjectOptions, Projection};
+pub use project::{AssignOptions, Assigned, Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;
 use state::Slots;
 pub use state::{Info, State};

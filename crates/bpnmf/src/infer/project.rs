@@ -21,8 +21,14 @@ use crate::noise::{LEAST_RATE, Noise};
 use crate::posterior::Posterior;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
-use crate::special::{ln, ln_gamma};
+use crate::special::{digamma, ln, ln_gamma};
 use crate::workers::Workers;
+use transfer::{Partners, Transfer};
+
+mod assign;
+mod transfer;
+
+pub use assign::{AssignOptions, Assigned};
 
 /// Updates of the activations before the first sweep, all components on.
 const UPDATES: usize = 20;
@@ -60,6 +66,28 @@ pub struct ProjectOptions {
     pub draws: u32,
     /// Whether to keep every draw of H S.
     pub keep: bool,
+}
+
+/// What the activations of a column are drawn with.
+struct Own<'a> {
+    odds: &'a Odds,
+    /// Of H.
+    shape: f64,
+    rate: f64,
+    /// Whom components may exchange their counts with, if they do.
+    partners: Option<&'a Partners>,
+}
+
+/// The moments of one component in one column, averaged over sweeps.
+#[derive(Debug, Clone, Copy, Default)]
+struct Moments {
+    /// Of H S.
+    first: f64,
+    second: f64,
+    /// How often it is on.
+    on: f64,
+    /// Of log H where it is on, times `on`.
+    log: f64,
 }
 
 impl Default for ProjectOptions {
@@ -170,13 +198,7 @@ impl Basis {
         workers: &Workers,
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<Projection, Error> {
-        if counts.features() != self.features {
-            let (value, range) = (counts.features() as f64, "that of the dictionary");
-            return Err(Error::BadOption { name: "number of features", value, range });
-        }
-        if options.draws == 0 {
-            return Err(Error::BadOption { name: "draws", value: 0.0, range: "at least 1" });
-        }
+        self.check(counts, options.draws)?;
         let (observations, components) = (counts.observations(), self.components);
         let kept = if options.keep { options.draws as usize * components } else { 0 };
         let mut out = Projection {
@@ -203,26 +225,46 @@ impl Basis {
             .map(|(t, (((mean, spread), inclusion), log_likelihood))| {
                 (t, mean, spread, inclusion, log_likelihood, draws.next().unwrap_or_default())
             });
+        let own = Own { odds: &self.odds, shape: self.shape, rate: self.rate, partners: None };
         workers.for_each(columns, |(t, mean, spread, inclusion, log_likelihood, draws), scratch| {
-            if go_on() {
-                self.column(counts, t, options, workers, scratch, [mean, spread, inclusion], draws);
-                *log_likelihood = self.log_likelihood(counts, t, mean);
+            if !go_on() {
+                return;
             }
+            for (k, found) in
+                self.column(counts, t, &own, options, workers, scratch, draws).iter().enumerate()
+            {
+                mean[k] = found.first as f32;
+                spread[k] = (found.second - found.first * found.first).max(0.0).sqrt() as f32;
+                inclusion[k] = found.on as f32;
+            }
+            *log_likelihood = self.log_likelihood(counts, t, mean);
         });
         Ok(out)
     }
 
-    /// One column, by itself.
+    /// Errors if this cannot be asked of the counts.
+    fn check(&self, counts: &Counts, draws: u32) -> Result<(), Error> {
+        if counts.features() != self.features {
+            let (value, range) = (counts.features() as f64, "that of the dictionary");
+            return Err(Error::BadOption { name: "number of features", value, range });
+        }
+        match draws {
+            0 => Err(Error::BadOption { name: "draws", value: 0.0, range: "at least 1" }),
+            _ => Ok(()),
+        }
+    }
+
+    /// One column, by itself: the moments of every component, and the draws if there is room for them.
     fn column(
         &self,
         counts: &Counts,
         t: usize,
+        own: &Own<'_>,
         options: &ProjectOptions,
         workers: &Workers,
         scratch: &mut Scratch,
-        [mean, spread, inclusion]: [&mut [f32]; 3],
         mut draws: &mut [f32],
-    ) {
+    ) -> Vec<Moments> {
         let components = self.components;
         let unseen = counts.missing(t).iter().map(|&f| (f as usize, f64::NAN));
         let key = Key::new(options.seed).of_entries(counts.column(t).positive().chain(unseen));
@@ -244,7 +286,8 @@ impl Basis {
         let burn_in = sweeps.saturating_mul(options.burn_in);
         let mut done = [Allocated::default()];
         let mut shares = vec![0.0; components];
-        let mut sums = vec![[0.0f64; 3]; components];
+        let mut sums = vec![Moments::default(); components];
+        let mut exchange = own.partners.map(|partners| Transfer::new(partners, &self.dictionary));
         for iteration in 0..burn_in.saturating_add(sweeps.saturating_mul(options.draws)) {
             let mut counts = data;
             if let Some((scatter, own)) = &mut scatter {
@@ -259,12 +302,15 @@ impl Basis {
                     sums_of_w = self.observed_sums(counts, 0);
                 }
             }
-            let proposal = FromPrior { key, iteration, shape: self.shape, rate: self.rate };
+            if let Some(exchange) = &mut exchange {
+                exchange.sweep(counts, own, &sums_of_w, &mut activations, key, iteration);
+            }
+            let proposal = FromPrior { key, iteration, shape: own.shape, rate: own.rate };
             let local = LocalStep {
                 sweep: Sweep {
                     counts,
                     dictionary: &self.dictionary,
-                    odds: &self.odds,
+                    odds: own.odds,
                     proposal: &proposal,
                     key,
                     number: 0,
@@ -275,7 +321,7 @@ impl Basis {
             };
             let (on, values) = activations.columns_mut(0, 1);
             local.columns(workers, 0, on, values, &mut done, &mut shares, scratch);
-            let posterior = |k: usize| (self.shape + shares[k], self.rate + sums_of_w[k]);
+            let posterior = |k: usize| (own.shape + shares[k], own.rate + sums_of_w[k]);
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i: 0 };
             draw_sites(place, tiles, on, values, |_, k| posterior(k).0, |_, k| posterior(k).1);
             if iteration < burn_in {
@@ -285,10 +331,13 @@ impl Basis {
             // The moments of H given the counts it was given: steadier than those of the draws.
             for (k, h) in activations.column(0).iter() {
                 let (shape, rate) = posterior(k);
-                let [first, second, on] = &mut sums[k];
-                *first += shape / rate;
-                *second += shape * (shape + 1.0) / (rate * rate);
-                *on += 1.0;
+                let sum = &mut sums[k];
+                sum.first += shape / rate;
+                sum.second += shape * (shape + 1.0) / (rate * rate);
+                sum.on += 1.0;
+                if own.partners.is_some() {
+                    sum.log += digamma(shape) - ln(rate);
+                }
                 if is_draw && let Some(draw) = draws.get_mut(k) {
                     *draw = h;
                 }
@@ -298,12 +347,10 @@ impl Basis {
             }
         }
         let n = f64::from(sweeps) * f64::from(options.draws);
-        for (k, [first, second, on]) in sums.into_iter().enumerate() {
-            let average = first / n;
-            mean[k] = average as f32;
-            spread[k] = (second / n - average * average).max(0.0).sqrt() as f32;
-            inclusion[k] = (on / n) as f32;
+        for Moments { first, second, on, log } in &mut sums {
+            [first, second, on, log].into_iter().for_each(|sum| *sum /= n);
         }
+        sums
     }
 
     /// Where a column starts: activations that explain it with all components on, and of those the ones that matter.

@@ -43,6 +43,8 @@ pub(crate) enum Site {
     Synthesis = 9,
     /// A move between numbers of components: its choices, and the key of its path.
     Jump = 14,
+    /// An exchange of counts between known components in a column.
+    Transfer = 15,
 }
 
 /// The source of all random numbers of a run.

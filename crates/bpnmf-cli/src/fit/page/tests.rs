@@ -80,11 +80,11 @@ fn the_page_shows_the_path_and_the_evidence_after_a_search_and_neither_without_o
     let auto = page("", 1.0);
     assert!(auto.lines().nth(1).unwrap().starts_with("components by resolution   1/"), "{auto}");
     assert!(auto.contains(" 2\nA plateau: the number stays at 2 from 1/"), "{auto}");
-    assert!(auto.contains("  evidence  chains   strongest features\n"), "{auto}");
+    assert!(auto.contains("  evidence  chains   marker features\n"), "{auto}");
     assert_eq!(auto.matches("     4/4   ").count(), 2, "{auto}");
     assert!(!auto.contains("half of the chains"), "{auto}");
     let alone = page("--chains 1", 1.0);
-    assert!(alone.contains("  evidence   strongest features\n"), "{alone}");
+    assert!(alone.contains("  evidence   marker features\n"), "{alone}");
     let paper = page("--preset paper -k 10", 1.0);
     assert!(
         ["resolution", "evidence", "plateau", "chains"].iter().all(|word| !paper.contains(word)),

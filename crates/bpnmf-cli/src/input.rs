@@ -1,9 +1,10 @@
-//! The table of a fit: read as the flags say, told as it was understood, and doubted where it looks wrong. Knows no results.
+//! The table of counts of a command: read as the flags say, told as it was understood, and doubted where it looks wrong. Knows no results.
 
-use crate::args::{DecimalName, FitArgs, HeaderName};
+use crate::args::{DecimalName, HeaderName, TableArgs};
 use crate::failure::{Failure, words_of_flags};
 use crate::{memory, text};
 use bpnmf_io::{Decimal, ReadOptions, Table};
+use std::path::Path;
 
 /// Names by which a column of genes is known: most tables of cells have some of them.
 const GENES: [&str; 12] =
@@ -12,36 +13,35 @@ const GENES: [&str; 12] =
 /// Of names such a share must look like genes or types of mutations before somebody is asked.
 const MANY: f64 = 0.3;
 
-/// Reads the file.
-pub(super) fn read(args: &FitArgs) -> Result<Table, Failure> {
+/// Reads the file `input`; with `force` whatever memory it takes.
+pub(crate) fn read(input: &Path, args: &TableArgs, force: bool) -> Result<Table, Failure> {
     let mut options = ReadOptions::default();
     options.transpose = args.transpose;
     options.missing = args.missing;
     options.layer = args.layer.clone();
-    options.memory = memory::available().filter(|_| !args.force);
+    options.memory = memory::available().filter(|_| !force);
     options.names = args.names;
     options.header = args.header.map(|header| header == HeaderName::Yes);
     options.decimal = args.decimal.map(|decimal| match decimal {
         DecimalName::Point => Decimal::Point,
         DecimalName::Comma => Decimal::Comma,
     });
-    let table = bpnmf_io::read(&args.input, &options).map_err(Failure::reading)?;
+    let table = bpnmf_io::read(input, &options).map_err(Failure::reading)?;
     let given = [
         ("--names", args.names.is_some()),
         ("--header", args.header.is_some()),
         ("--decimal", args.decimal.is_some()),
     ];
     match given.iter().find(|(_, given)| *given && table.layout.is_none()) {
-        Some((flag, _)) => Err(Failure::Request(format!(
-            "{}: {flag} is for tables of text: leave it out",
-            args.input.display()
-        ))),
+        Some((flag, _)) => {
+            Err(Failure::Request(format!("{}: {flag} is for tables of text: leave it out", input.display())))
+        }
         None => Ok(table),
     }
 }
 
 /// What was understood, in one line.
-pub(super) fn understood(table: &Table, path: &str) -> String {
+pub(crate) fn understood(table: &Table, path: &str) -> String {
     let counts = &table.counts;
     let mut line = format!(
         "{path}: {} observations x {} features, {} % of the entries positive",
@@ -59,7 +59,7 @@ pub(super) fn understood(table: &Table, path: &str) -> String {
 }
 
 /// What may have been understood wrongly, in the words of the flags.
-pub(super) fn doubts(table: &Table, transposed: bool) -> Vec<String> {
+pub(crate) fn doubts(table: &Table, transposed: bool) -> Vec<String> {
     let of_layout = table.layout.iter().flat_map(|layout| &layout.doubts).map(|doubt| words_of_flags(doubt));
     of_layout.chain(turned(table, transposed)).collect()
 }

@@ -1,7 +1,7 @@
 //! The tables of a result, for spreadsheets, R and pandas: tabs between cells, a line of names, a column of names.
 
-use super::units::InCounts;
 use crate::failure::Failure;
+use crate::fit::units::InCounts;
 use crate::folder::Folder;
 use bpnmf_report::text::component_name;
 use std::io::{self, BufWriter, Write};
@@ -33,16 +33,15 @@ pub(crate) fn write(
     model: &InCounts,
     inclusion: &[f32],
 ) -> Result<(), Failure> {
-    let rows =
-        |names: Option<&[String]>, i: usize| names.map_or_else(|| i.to_string(), |names| clean(&names[i]));
     let (k, t) = (named.components, named.observations);
+    let columns: Vec<String> = (0..k).map(|c| component_name(c, k)).collect();
     let of_features = |file: &str, values: &[f32]| {
-        let row = |f: usize| rows(named.feature_names, f);
-        table(folder, file, "feature", k, named.features, &row, &|f, c| values[f * k + c])
+        let rows = Rows { corner: "feature", names: named.feature_names, number: named.features };
+        table(folder, file, &rows, &columns, &|f, c| values[f * k + c])
     };
     let of_observations = |file: &str, values: &[f32]| {
-        let row = |t: usize| rows(named.observation_names, t);
-        table(folder, file, "observation", k, t, &row, &|i, c| values[c * t + i])
+        let rows = Rows { corner: "observation", names: named.observation_names, number: t };
+        table(folder, file, &rows, &columns, &|i, c| values[c * t + i])
     };
     of_features(TABLES[0], &model.signatures)?;
     of_observations(TABLES[3], &model.exposures)?;
@@ -54,22 +53,31 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn table(
+/// What stands in front of the rows of a table.
+pub(crate) struct Rows<'a> {
+    /// Above the names.
+    pub(crate) corner: &'a str,
+    /// Without any, rows have numbers from 0.
+    pub(crate) names: Option<&'a [String]>,
+    pub(crate) number: usize,
+}
+
+/// Writes one table: `value` of row and column.
+pub(crate) fn table(
     folder: &Folder,
     file: &str,
-    corner: &str,
-    components: usize,
-    rows: usize,
-    name: &dyn Fn(usize) -> String,
+    rows: &Rows<'_>,
+    columns: &[String],
     value: &dyn Fn(usize, usize) -> f32,
 ) -> Result<(), Failure> {
+    let name = |i: usize| rows.names.map_or_else(|| i.to_string(), |names| clean(&names[i]));
     let write = |writer: &mut dyn Write| -> io::Result<()> {
         let mut out = BufWriter::with_capacity(1 << 16, writer);
-        out.write_all(corner.as_bytes())?;
-        (0..components).try_for_each(|k| write!(out, "\t{}", component_name(k, components)))?;
-        for i in 0..rows {
+        out.write_all(rows.corner.as_bytes())?;
+        columns.iter().try_for_each(|column| write!(out, "\t{}", clean(column)))?;
+        for i in 0..rows.number {
             write!(out, "\n{}", name(i))?;
-            (0..components).try_for_each(|k| write!(out, "\t{}", number(value(i, k))))?;
+            (0..columns.len()).try_for_each(|k| write!(out, "\t{}", number(value(i, k))))?;
         }
         out.write_all(b"\n")?;
         out.flush()
