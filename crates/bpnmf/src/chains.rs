@@ -108,8 +108,8 @@ pub struct Chains {
     pub pmf: Option<Vec<(usize, f64)>>,
     /// How well the chains agree.
     pub convergence: Vec<Convergence>,
-    /// The chain whose posterior stands for all of them: its number of components is the most frequent one of all rows, or
-    /// the nearest to it that a chain has, and of those chains it has the largest mean log joint.
+    /// The chain whose posterior stands for all of them: its number of components is the median of all rows, or the nearest to
+    /// it that a chain has, and of those chains it has the largest mean log joint.
     pub representative: usize,
     /// For every component of the model: which chains have it. `None` for one chain.
     pub recurrence: Option<Vec<Recurrence>>,
@@ -146,7 +146,7 @@ impl Chains {
         let used: Vec<&Fit> = fits.iter().filter(|fit| whole(fit)).collect();
         let numbers: Vec<Vec<usize>> = used.iter().map(|fit| kept_numbers(fit)).collect();
         let frequencies = frequencies(numbers.iter().flatten().copied());
-        let shown = representative(&used, mode(&frequencies)).ok_or_else(|| bad_number(0))?;
+        let shown = representative(&used, median(&frequencies)).ok_or_else(|| bad_number(0))?;
         let n_components = used[shown].posterior.components();
         let several = used.len() > 1;
         let found = several && !used[shown].forced();
@@ -327,7 +327,7 @@ fn is_sure(fits: &[Fit]) -> bool {
 fn says(fits: &[Fit]) -> Option<(usize, (usize, usize))> {
     let frequencies = frequencies(fits.iter().flat_map(kept_numbers));
     let fits: Vec<&Fit> = fits.iter().collect();
-    let reported = fits[representative(&fits, mode(&frequencies))?].posterior.components();
+    let reported = fits[representative(&fits, median(&frequencies))?].posterior.components();
     Some((reported, interval(&frequencies, ends(&fits, reported))))
 }
 
@@ -401,9 +401,14 @@ fn frequencies(numbers: impl Iterator<Item = usize>) -> BTreeMap<usize, u64> {
     frequencies
 }
 
-/// The most frequent number, the smallest of several; 0 if there is none.
-fn mode(frequencies: &BTreeMap<usize, u64>) -> usize {
-    frequencies.iter().rev().max_by_key(|&(_, &count)| count).map_or(0, |(&number, _)| number)
+/// The smallest number that at least half of the rows do not exceed; 0 if there is none.
+fn median(frequencies: &BTreeMap<usize, u64>) -> usize {
+    let (rows, mut below): (u64, u64) = (frequencies.values().sum(), 0);
+    let reaches = |(&number, &count): (&usize, &u64)| {
+        below += count;
+        (2 * below >= rows).then_some(number)
+    };
+    frequencies.iter().find_map(reaches).unwrap_or(0)
 }
 
 /// What the interval must hold: the number that is reported, and what singular values allow.

@@ -110,7 +110,7 @@ class BetaProcessNMF(Base):
     components_ : ndarray of shape (n_components, n_features), float32
         Posterior mean of W, largest share first.
     n_components_ : int
-        The number of components of the model: the most frequent one over all chains, or the nearest to it that a chain
+        The number of components of the model: the median over all chains, or the nearest to it that a chain
         has.
     n_components_pmf_ : dict or None
         How frequent each number of components is over all chains. None with one chain, and with `n_components` given.

@@ -261,7 +261,7 @@ fn a_search_that_goes_on_from_any_stage_finds_the_same_in_every_bit() {
         assert_eq!(error, Error::BadCheckpoint { reason: reason.to_owned() });
         let mut older = keep.bytes.clone();
         older[place - 24] += 1;
-        let reason = "it is of version 4 of the search, this is 3".to_owned();
+        let reason = "it is of version 5 of the search, this is 4".to_owned();
         assert_eq!(Checkpoint::read(&older).unwrap_err(), Error::BadCheckpoint { reason });
         for length in (0..keep.bytes.len()).step_by(53) {
             assert!(Checkpoint::read(&keep.bytes[..length]).is_err(), "cut to {length} bytes");

@@ -79,6 +79,9 @@ const MOST_MASKS: usize = 8;
 const FIRST_BROOD: usize = 4;
 const BROOD: usize = 8;
 
+/// Starts from the dictionary that was found.
+const MOST_RESTARTS: usize = 1;
+
 /// Rounds of taking components out of each other.
 const MOST_POLISHES: usize = 3;
 
@@ -118,6 +121,8 @@ pub(super) struct Scatter {
 }
 
 impl Scatter {
+    pub(super) const POISSON: Self = Self { alpha: f64::INFINITY, learned: false };
+
     /// As it was asked for. If it was not, the bulk of the singular values says whether counts scatter more than Poisson
     /// counts.
     pub(super) fn new(noise: Option<Noise>, view: &View) -> Self {
@@ -195,6 +200,12 @@ impl Run<'_> {
         {
             self.grow(&mut model, level);
         }
+        for _ in 0..MOST_RESTARTS {
+            let again = |run: &mut Self, model: &mut Model| run.restart(model, level, search);
+            if self.stopped || self.stage("restart", &mut model, again) == NO {
+                break;
+            }
+        }
         for _ in 0..MOST_POLISHES {
             if self.stopped || self.stage("unmix", &mut model, |run, model| run.unmix(model, level)) == NO {
                 break;
@@ -226,15 +237,20 @@ impl Run<'_> {
                 });
             }
             self.stage("mask", model, |run, model| {
-                let view = run.weigh(model, level);
-                settle(model, &view, workers);
-                let view = run.weigh(model, level);
-                try_all_on(model, &view, workers);
-                run.say("mask", active(model));
+                run.mask(model, level);
                 0
             });
             self.finish(model, level);
         }
+    }
+
+    /// Convergence, and every component on everywhere if the evidence gains by it.
+    fn mask(&mut self, model: &mut Model, level: Level<'_, '_>) {
+        let view = self.weigh(model, level);
+        settle(model, &view, self.workers);
+        let view = self.weigh(model, level);
+        try_all_on(model, &view, self.workers);
+        self.say("mask", active(model));
     }
 
     /// As many components as singular values show, if these are more than the evidence wants: where counts are few it wants
@@ -274,7 +290,6 @@ impl Run<'_> {
 
     /// The start, as large as it has to be, and what goes of it at once.
     fn begin(&mut self, model: &mut Model, level: Level<'_, '_>, prior: &CheckedPrior, search: &Search) {
-        let workers = self.workers;
         let balanced = level.view.balanced(self.scatter.alpha * level.power);
         let view = &balanced.0;
         let mut most = most_at_start(view).min(prior.components());
@@ -289,22 +304,8 @@ impl Run<'_> {
                 0
             });
             let again = self.stage("bulk", model, |run, model| {
-                let mut full = true;
-                // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
-                for _ in 0..MOST_BULKS {
-                    let before = model.components();
-                    let view = run.weigh(model, level);
-                    run.eliminate(model, &view, BULK);
-                    full = model.components() as f64 > FULL * most as f64;
-                    if !full || model.components() == before {
-                        break;
-                    }
-                    let view = run.weigh(model, level);
-                    settle(model, &view, workers);
-                    choose_mask(model, &view, workers);
-                }
                 // Far from convergence that many are left says little, if singular values show that there are fewer.
-                full &= shown <= 1 || shown as f64 > FULL * most as f64;
+                let full = run.bulk(model, level, most) && (shown <= 1 || shown as f64 > FULL * most as f64);
                 u64::from(search.guess.is_none() && full && most < largest_start(view, prior))
             });
             if again == NO || self.stopped {
@@ -312,6 +313,26 @@ impl Run<'_> {
             }
             most = (2 * most).min(largest_start(view, prior));
         }
+    }
+
+    /// What goes of a start with `most` components at once; whether so much is left that there may be more.
+    fn bulk(&mut self, model: &mut Model, level: Level<'_, '_>, most: usize) -> bool {
+        // Far from convergence too few may go: what is left is brought nearer to it before it is called too many.
+        for _ in 0..MOST_BULKS {
+            let before = model.components();
+            let view = self.weigh(model, level);
+            self.eliminate(model, &view, BULK);
+            if model.components() as f64 <= FULL * most as f64 {
+                return false;
+            }
+            if model.components() == before {
+                break;
+            }
+            let view = self.weigh(model, level);
+            settle(model, &view, self.workers);
+            choose_mask(model, &view, self.workers);
+        }
+        true
     }
 
     /// An NMF with `most` components, or with those that were guessed.
@@ -357,32 +378,49 @@ impl Run<'_> {
 
     /// Convergence and thorough elimination in turn, until no component goes.
     fn finish(&mut self, model: &mut Model, level: Level<'_, '_>) {
-        let workers = self.workers;
         for round in 0..MOST_ROUNDS {
-            let went = self.stage("finish", model, |run, model| {
-                let view = &run.weigh(model, level);
-                let (before, last) = (model.components(), model.evidence(view, workers));
-                settle(model, view, workers);
-                choose_mask(model, view, workers);
-                let gain = model.evidence(view, workers) - last;
-                if round > 0 && gain < LEAST_GAIN * view.tolerance() {
-                    // Nothing has changed since all components were judged.
-                    return NO;
-                }
-                run.eliminate(model, view, THOROUGH);
-                u64::from(model.components() < before)
-            });
+            let went = self.stage("finish", model, |run, model| run.finish_once(model, level, round));
             if went == NO || self.stopped {
                 break;
             }
         }
     }
 
+    /// One round of that.
+    fn finish_once(&mut self, model: &mut Model, level: Level<'_, '_>, round: usize) -> u64 {
+        let workers = self.workers;
+        let view = &self.weigh(model, level);
+        let (before, last) = (model.components(), model.evidence(view, workers));
+        settle(model, view, workers);
+        choose_mask(model, view, workers);
+        let gain = model.evidence(view, workers) - last;
+        if round > 0 && gain < LEAST_GAIN * view.tolerance() {
+            // Nothing has changed since all components were judged.
+            return NO;
+        }
+        self.eliminate(model, view, THOROUGH);
+        u64::from(model.components() < before)
+    }
+
     /// Births from what is unexplained, as long as the evidence gains by them; then all components are judged again.
     fn grow(&mut self, model: &mut Model, level: Level<'_, '_>) {
+        let changed = self.broods(model, |run, model, brood, count| {
+            run.stage("brood", model, |run, model| run.brood(model, level, brood, count))
+        });
+        if changed && !self.stopped {
+            self.finish(model, level);
+        }
+    }
+
+    /// Rounds of births, as long as there is reason to; whether one of them was kept.
+    fn broods(
+        &mut self,
+        model: &mut Model,
+        mut once: impl FnMut(&mut Self, &mut Model, usize, usize) -> u64,
+    ) -> bool {
         let (mut count, mut failed, mut changed) = (FIRST_BROOD, 0, false);
         for brood in 0..MOST_BROODS {
-            let verdict = self.stage("brood", model, |run, model| run.brood(model, level, brood, count));
+            let verdict = once(self, model, brood, count);
             changed |= verdict != NO;
             // Better, but not more: that is worth keeping, but no reason to go on.
             failed = if verdict <= YES { failed + 1 } else { 0 };
@@ -393,9 +431,43 @@ impl Run<'_> {
                 count *= 2;
             }
         }
-        if changed && !self.stopped {
-            self.finish(model, level);
+        changed
+    }
+
+    /// A search from the dictionary that was found, which is kept if the evidence gains by it: what a search finds depends on
+    /// where it starts, and a start from what it found is a better one.
+    fn restart(&mut self, model: &mut Model, level: Level<'_, '_>, search: &Search) -> u64 {
+        let view = self.weigh(model, level);
+        let before = model.evidence(&view, self.workers);
+        let mut again = self.again(model, level, search);
+        let view = self.weigh(&mut again, level);
+        let gain = again.evidence(&view, self.workers) - before;
+        if gain > 0.0 {
+            *model = again;
         }
+        self.say("restart", active(model));
+        if gain > LEAST_GAIN * view.tolerance() { YES } else { NO }
+    }
+
+    /// The outcome of a search from the dictionary of `model`, masks and activations anew.
+    fn again(&mut self, model: &Model, level: Level<'_, '_>, search: &Search) -> Model {
+        let most = model.components();
+        let guess: Vec<f32> = (0..most).flat_map(|k| model.means(k)).map(|w| w as f32).collect();
+        let search = Search { guess: Some(guess.into()), ..search.clone() };
+        let balanced = level.view.balanced(self.scatter.alpha * level.power);
+        let mut again = model.clone();
+        self.start(&mut again, level, &balanced, &model.prior, &search, most);
+        self.bulk(&mut again, level, most);
+        self.mask(&mut again, level);
+        let finish = |run: &mut Self, model: &mut Model| {
+            let ends = |round| run.finish_once(model, level, round) == NO || run.stopped;
+            (0..MOST_ROUNDS).any(ends)
+        };
+        finish(self, &mut again);
+        if self.broods(&mut again, |run, model, brood, count| run.brood(model, level, brood, count)) {
+            finish(self, &mut again);
+        }
+        again
     }
 
     /// Components taken out of each other, if counts scatter.

@@ -220,7 +220,7 @@ impl Search {
         let factor = if asks { proportional::factor(&view) } else { None };
         if factor.is_some() {
             // A share of such counts, one over the factor, are as good as Poisson counts.
-            scatter = Scatter { alpha: f64::INFINITY, learned: false };
+            scatter = Scatter::POISSON;
         }
         let view = if scatter.alpha.is_finite() { view.sized() } else { view };
         let mut run = Run { key, workers, start, watch, stopped: false, done, past, astray: None, scatter };

@@ -67,7 +67,10 @@ const POISSON: f64 = 4.0;
 
 /// The smallest matrix whose bulk tells scatter from components: smaller ones have too few singular values beside those of
 /// their components.
-const SMALLEST_BULK: usize = 15;
+const SMALLEST_BULK: usize = 40;
+
+/// Where more than this share of the singular values is above the edge beside the scatter, the bulk may be that of components.
+const MOST_ABOVE: f64 = 1.0 / 3.0;
 
 /// The most columns of a matrix that is larger on both sides.
 pub(super) const LARGEST_BULK: usize = 600;
@@ -432,7 +435,9 @@ pub(super) fn alpha(view: &View) -> f64 {
     if Spectrum::new(&entries, 0.0).excess <= SCATTERED / entries.small as f64 {
         return f64::INFINITY;
     }
-    1.0 / scattered(&entries).1
+    let (spectrum, phi) = scattered(&entries);
+    let above = spectrum.seen.len() as f64;
+    if above > MOST_ABOVE * entries.small as f64 { f64::INFINITY } else { 1.0 / phi }
 }
 
 #[cfg(test)]
