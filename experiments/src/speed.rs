@@ -6,8 +6,8 @@
 
 use bpnmf::bench::MaskSweep;
 use bpnmf::{
-    Batch, Counts, Engine, Gibbs, Init, Key, Plan, Prior, Recipe, Settings, Simd, Ssmf, State, Stream,
-    TraceRow, Workers,
+    Batch, Counts, Engine, Gibbs, Init, Job, Key, Plan, Prior, Recipe, Simd, Ssmf, State, Stream, TraceRow,
+    Workers,
 };
 use std::io::BufRead;
 use std::process::ExitCode;
@@ -174,7 +174,7 @@ impl Case {
 
     /// What `bpnmf fit` does with the counts when it is told nothing.
     fn fit(&self) -> Option<f64> {
-        let Settings { engine, prior, options } = Plan::default().settings_for(&self.counts).ok()?;
+        let Job { engine, prior, options, .. } = Plan::default().job(&self.counts).ok()?.0;
         let watch = &mut |_: &TraceRow| true;
         let start = Instant::now();
         bpnmf::run(&*engine, &self.counts, &prior, &options, &self.workers, watch).ok()?;

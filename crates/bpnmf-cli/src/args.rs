@@ -7,7 +7,7 @@ mod score;
 mod separate;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use model::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+pub(crate) use model::{InitName, ModelArgs, PriorName, SearchArgs, SimdName};
 pub(crate) use regroup::RegroupArgs;
 pub(crate) use resume::ResumeArgs;
 pub(crate) use score::ScoreArgs;

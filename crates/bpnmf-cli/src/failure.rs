@@ -75,12 +75,21 @@ pub(crate) fn words_of_flags(sentence: &str) -> String {
 /// An error of the library, told in the names of the command line.
 impl From<bpnmf::Error> for Failure {
     fn from(error: bpnmf::Error) -> Self {
-        use bpnmf::Error::{BadBurnIn, BadForced, BadOption, BadPrior, Threads};
+        use bpnmf::Error::{BadBurnIn, BadForced, BadOption, BadPrior, Misplaced, Threads};
+        use bpnmf::Instead;
         match error {
             Threads { .. } => Self::Other(error.to_string()),
             BadPrior { name, value, range } | BadOption { name, value, range } => {
                 let range = range.trim_end_matches(" components");
                 Self::Request(format!("{} is {value}: it must be {range}", flag(name)))
+            }
+            Misplaced { option, reason, instead } => {
+                let instead = match instead {
+                    Instead::Preset(preset) => format!("use --preset {}", preset.name()),
+                    Instead::Engine => "choose another --engine".to_owned(),
+                    other => other.to_string(),
+                };
+                Self::Request(format!("{} {reason}: leave it out or {instead}", flag(option)))
             }
             BadForced { wanted, most, limited } => {
                 let limit = if limited { ", the number of --max-components" } else { "" };
@@ -102,6 +111,7 @@ fn flag(name: &str) -> String {
         "K" => "--max-components".to_owned(),
         "kappa" => "--step-power".to_owned(),
         "t0" => "--step-offset".to_owned(),
+        "forced components" => "--force-components".to_owned(),
         "held-out fraction" => "--held-out".to_owned(),
         name => format!("--{name}"),
     }

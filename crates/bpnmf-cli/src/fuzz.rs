@@ -2,7 +2,7 @@
 
 use crate::args::{Cli, Command};
 use crate::checkpoint;
-use crate::fit::config::Config;
+use crate::fit::config::Request;
 use crate::separate::groups::Groups;
 use clap::{CommandFactory as _, Parser as _};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub fn arguments(words: &[String]) -> bool {
         Ok(_) => return true,
         Err(_) => return false,
     };
-    Config::check(&model).is_ok()
+    Request::check(&model).is_ok()
 }
 
 /// Every flag, and every value that a flag has a list of.

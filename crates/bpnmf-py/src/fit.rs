@@ -4,8 +4,8 @@ use crate::input::Counts;
 use crate::raised;
 use crate::task::{self, Link};
 use bpnmf::{
-    Chains, ComponentsPrior, EngineKind, Error, Noise, Observer, Plan, Preset, Prior, RunOptions, SearchStep,
-    Settings, StopRule, TraceRow, Workers,
+    Chains, ComponentsPrior, EngineKind, Error, Job, Noise, Observer, Plan, Preset, Prior, PriorWish,
+    SearchStep, StopRule, TraceRow, Warning, Workers,
 };
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -23,12 +23,12 @@ pub(crate) enum Event {
 type FitLink = Link<Event, Result<Fitted, Error>>;
 
 /// One chain, watched.
-struct Watcher<'a> {
+struct Watcher {
     chain: usize,
-    link: &'a FitLink,
+    link: FitLink,
 }
 
-impl Observer for Watcher<'_> {
+impl Observer for Watcher {
     fn step(&mut self, row: &TraceRow) -> bool {
         self.link.show(|| Event::Step(self.chain, *row))
     }
@@ -41,26 +41,15 @@ impl Observer for Watcher<'_> {
 /// Chains and what they were run with.
 pub(crate) struct Fitted {
     chains: Chains,
+    warnings: Vec<Warning>,
     prior: Prior,
     engine: &'static str,
     threads: usize,
 }
 
-/// The engine of a name.
-pub(crate) fn engine_kind(name: &str) -> PyResult<EngineKind> {
-    match name {
-        "gibbs" => Ok(EngineKind::Gibbs),
-        "ssmf" => Ok(EngineKind::Ssmf),
-        "gibbs-expected" => Ok(EngineKind::GibbsExpected),
-        _ => Err(PyValueError::new_err(format!(
-            "engine is {name:?}: it must be \"gibbs\", \"ssmf\", \"gibbs-expected\" or None"
-        ))),
-    }
-}
-
-/// The prior with the numbers that are given.
-pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<Prior> {
-    let mut prior = Prior::default();
+/// The numbers of a prior that are given.
+pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<PriorWish> {
+    let mut prior = PriorWish::default();
     for (name, &value) in given {
         let place = match name.as_str() {
             "a" => &mut prior.a,
@@ -74,7 +63,7 @@ pub(crate) fn prior_of(given: &HashMap<String, f64>) -> PyResult<Prior> {
                 return Err(PyValueError::new_err(sentence));
             }
         };
-        *place = value;
+        *place = Some(value);
     }
     Ok(prior)
 }
@@ -109,17 +98,9 @@ pub(crate) fn fit<'py>(
     watch: Option<Bound<'py, PyAny>>,
     guess: Option<(u32, usize, usize)>,
 ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<PyErr>)> {
-    let preset = match preset {
-        "auto" => Preset::Auto,
-        "paper" => Preset::Paper,
-        name => {
-            let sentence = format!("preset is {name:?}: it must be \"auto\" or \"paper\"");
-            return Err(PyValueError::new_err(sentence));
-        }
-    };
     let plan = Plan {
-        preset,
-        engine: engine.map(engine_kind).transpose()?,
+        preset: Preset::read(preset).map_err(raised)?,
+        engine: engine.map(EngineKind::read).transpose().map_err(raised)?,
         components,
         forced,
         iterations,
@@ -134,9 +115,8 @@ pub(crate) fn fit<'py>(
     };
     let begin = Instant::now();
     let budget = time_budget.map(bpnmf::time_of).transpose().map_err(raised)?;
-    let chains = plan.chains_for(&counts.0).map_err(raised)?;
-    let mut settings = py.detach(|| plan.settings_for(&counts.0)).map_err(raised)?;
-    if let (Some(search), Some((rate, window, hop))) = (&mut settings.options.search, guess) {
+    let (mut job, _) = py.detach(|| plan.job(&counts.0)).map_err(raised)?;
+    if let (Some(search), Some((rate, window, hop))) = (&mut job.options.search, guess) {
         bpnmf_audio::notes::prepare(search, rate, window, hop);
     }
     let deadline = budget.and_then(|time| begin.checked_add(time));
@@ -148,32 +128,32 @@ pub(crate) fn fit<'py>(
         answer.extract()
     };
     let watched: Option<&dyn Fn(Event) -> PyResult<bool>> = if watch.is_some() { Some(&show) } else { None };
-    let (result, error) = task::run(py, watched, move |link| {
-        all_chains(&settings, &counts, (chains, until_sure), &workers, link)
-    })?;
+    let (result, error) = task::run(py, watched, move |link| all_chains(&job, &counts, &workers, link))?;
     let result = result.transpose().map_err(raised)?;
     Ok((result.map(|fitted| told(py, fitted)).transpose()?, error))
 }
 
-fn all_chains(
-    settings: &Settings,
-    counts: &bpnmf::Counts,
-    (chains, until_sure): (usize, bool),
-    workers: &Workers,
-    link: &FitLink,
-) -> Result<Fitted, Error> {
-    let Settings { engine, prior, options } = settings;
+fn all_chains(job: &Job, counts: &bpnmf::Counts, workers: &Workers, link: &FitLink) -> Result<Fitted, Error> {
     // A sender is not shared between threads but copied.
     let links = std::sync::Mutex::new(link.clone());
-    let chains = Chains::run(chains, until_sure, options.seed, workers, |chain, seed, workers| {
+    let watcher = |chain: usize| {
         let link = links.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let options = RunOptions { seed, ..options.clone() };
-        let mut watcher = Watcher { chain, link: &link };
-        bpnmf::run(engine.as_ref(), counts, prior, &options, workers, &mut watcher)
-    })?;
-    let threads = workers.threads();
-    let used = chains.fit().discovery.as_ref().map_or(prior, |found| &found.prior);
-    Ok(Fitted { prior: used.get(), engine: engine.name(), threads, chains })
+        Watcher { chain, link }
+    };
+    let chains = job.run(counts, workers, |_| None, watcher)?;
+    let warnings = job.warnings(&chains, counts);
+    let prior = chains.fit().discovery.as_ref().map_or(&job.prior, |found| &found.prior).get();
+    Ok(Fitted { prior, engine: job.engine.name(), threads: workers.threads(), warnings, chains })
+}
+
+/// A warning, and what it is about.
+fn warned(warning: &Warning) -> (&'static str, String) {
+    let sentence = warning.to_string().replace("use a larger limit", "use a larger max_components");
+    match warning {
+        Warning::Disagreement(_) => ("disagreement", sentence),
+        Warning::Data(_) => ("data", sentence),
+        _ => ("limit", sentence),
+    }
 }
 
 /// An event for a callback.
@@ -204,7 +184,7 @@ fn described<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyDict>
 
 /// The result as Python has it.
 fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
-    let Fitted { chains, prior, engine, threads } = fitted;
+    let Fitted { chains, warnings, prior, engine, threads } = fitted;
     let out = PyDict::new(py);
     out.set_item("n_components", chains.n_components)?;
     out.set_item("interval", chains.interval)?;
@@ -218,7 +198,7 @@ fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
     out.set_item("share_interval", shares.map(|shares| PyArray2::from_vec2(py, &shares)).transpose()?)?;
     let intervals = chains.intervals.as_ref().map(|found| intervals(py, found, chains.fit())).transpose()?;
     out.set_item("intervals", intervals)?;
-    out.set_item("disagreement", chains.disagreement().map(|found| found.to_string()))?;
+    out.set_item("warnings", warnings.iter().map(warned).collect::<Vec<_>>())?;
     out.set_item("engine", engine)?;
     out.set_item("threads", threads)?;
     out.set_item("chain", chains.representative)?;

@@ -140,11 +140,6 @@ impl Counts {
         py.detach(|| bpnmf::Suspicion::of(&self.0)).map(|suspicion| suspicion.to_string())
     }
 
-    /// The same if so many components were found in it that it is unlikely to hold counts.
-    fn looks_like_after(&self, components: usize) -> Option<String> {
-        bpnmf::Suspicion::of_components(components, &self.0).map(|suspicion| suspicion.to_string())
-    }
-
     /// Whether zeros are left out.
     fn is_sparse(&self) -> bool {
         self.0.is_sparse()

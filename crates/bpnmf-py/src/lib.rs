@@ -29,7 +29,8 @@ mod _core {
 
 /// An error of the library as Python raises it. Samples come first here: places are turned round.
 fn raised(error: bpnmf::Error) -> PyErr {
-    use bpnmf::Error::{BadForced, BadOption, Negative, NotFinite, NotWhole, Threads, TooBig};
+    use bpnmf::Error::{BadForced, BadOption, Misplaced, Negative, NotFinite, NotWhole, Threads, TooBig};
+    use bpnmf::Instead;
     use pyo3::exceptions::{PyOSError, PyValueError};
     let sentence = match error {
         Threads { .. } => return PyOSError::new_err(error.to_string()),
@@ -51,6 +52,14 @@ fn raised(error: bpnmf::Error) -> PyErr {
         }
         NotWhole { feature: observation, observation: feature, value, engine } => {
             NotWhole { feature, observation, value, engine }.to_string()
+        }
+        Misplaced { option, reason, instead } => {
+            let option = if option == "forced components" { "n_components" } else { option };
+            let instead = match instead {
+                Instead::Preset(preset) => format!("use preset=\"{}\"", preset.name()),
+                other => other.to_string(),
+            };
+            format!("{option} {reason}: leave it out or {instead}")
         }
         BadForced { wanted, most, .. } => {
             format!("n_components is {wanted}: it must be between 1 and {most}")

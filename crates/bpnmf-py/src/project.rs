@@ -30,7 +30,8 @@ pub(crate) fn project<'py>(
     let (components, pi) = (components.as_array(), pi.as_array().to_vec());
     let [parts, features] = [components.nrows(), components.ncols()];
     let dictionary: Vec<f32> = components.t().iter().copied().collect();
-    let prior = Prior { components: parts.max(1), ..prior_of(&prior)? }.check().map_err(raised)?;
+    let prior =
+        Prior { components: parts.max(1), ..prior_of(&prior)?.filled_in() }.check().map_err(raised)?;
     let basis = Basis::new(features, &dictionary, &pi, &prior, coarsening);
     let basis = basis.and_then(|basis| basis.with_noise(noise_of(alpha))).map_err(raised)?;
     let options = ProjectOptions { seed, burn_in, draws, keep };

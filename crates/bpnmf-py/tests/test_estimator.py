@@ -115,6 +115,12 @@ def test_chains_that_do_not_agree_are_warned_of_and_the_number_is_that_of_the_mo
     assert shown.shape == (12,)
 
 
+def test_a_number_near_a_limit_that_was_given_is_warned_of_and_there_is_no_other_limit(counts):
+    with pytest.warns(UserWarning, match="comes within 10 % of the most there can be, 4: use a larger max_components"):
+        BetaProcessNMF(max_components=4, random_state=0, n_chains=1).fit(counts)
+    assert BetaProcessNMF().max_components is None
+
+
 def test_fractions_give_way_to_ssmf_as_in_the_program(program, counts, tmp_path):
     fractions = counts + 0.25
     np.save(tmp_path / "X.npy", fractions)
@@ -310,8 +316,9 @@ WISHES = [
     ({"max_components": -1}, ValueError, "max_components is -1"),
     ({"engine": "vi"}, ValueError, "engine is"),
     ({"preset": "fast"}, ValueError, "preset is"),
-    ({"preset": "paper", "n_components": 3}, ValueError, "preset"),
-    ({"prior": {"a": 1.0}}, ValueError, "learned"),
+    ({"preset": "paper", "n_components": 3}, ValueError, 'n_components belongs to the search: .* preset="auto"'),
+    ({"n_components": 6, "max_components": 5}, ValueError, "n_components is 6: it must be between 1 and 5"),
+    ({"prior": {"a": 1.0}}, ValueError, 'a cannot be set here, a, b, c and d are learned: .* preset="paper"'),
     ({"prior": {"x": 1.0}}, ValueError, "no \"x\""),
     ({"prior": {"a0": -1.0}}, ValueError, "a0 is -1"),
     ({"prior": 3}, TypeError, "prior is 3"),

@@ -132,14 +132,10 @@ fn a_card_says_how_many_chains_found_its_part_and_marks_what_is_to_be_doubted() 
         |f: usize, t: usize| if (f < 3) == t.is_multiple_of(2) { (20 + 5 * f + t) as f64 } else { 0.0 };
     let entries = (0..6).flat_map(|f| (0..12).map(move |t| count(f, t))).collect();
     let counts = Counts::from_dense(6, 12, entries).unwrap();
-    let plan = bpnmf::Plan { iterations: Some(6), ..Default::default() };
-    let bpnmf::Settings { engine, prior, options } = plan.settings_for(&counts).unwrap();
-    let workers = bpnmf::Workers::new(1).unwrap();
-    let chains = bpnmf::run_chains(3, 1, &workers, |_, seed, workers| {
-        let options = bpnmf::RunOptions { seed, ..options.clone() };
-        bpnmf::run(engine.as_ref(), &counts, &prior, &options, workers, &mut |_: &bpnmf::TraceRow| true)
-    });
-    let mut chains = bpnmf::Chains::new(chains.unwrap()).unwrap();
+    let plan = bpnmf::Plan { iterations: Some(6), chains: Some(3), seed: 1, ..Default::default() };
+    let (job, _) = plan.job(&counts).unwrap();
+    let workers = bpnmf::Workers::serial();
+    let mut chains = job.run(&counts, &workers, |_| None, |_| |_: &bpnmf::TraceRow| true).unwrap();
     let page = html(&Report::new(Data::Counts(&counts), &chains));
     let all = chains.n_components;
     assert!(all > 0);

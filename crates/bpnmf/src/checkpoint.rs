@@ -5,11 +5,6 @@ pub(crate) mod bytes;
 use crate::counts::Counts;
 use crate::diagnose::PROBES;
 use crate::error::Error;
-use crate::infer::activations::Activations;
-use crate::infer::dictionary::Dictionary;
-use crate::infer::mask::Odds;
-use crate::infer::scatter::Scatter;
-use crate::infer::state::{Averages, Moments, Spread, Variational};
 use crate::infer::{Engine, Jumped, State, Tiers};
 use crate::noise::Noise;
 use crate::run::{RunOptions, StopReason, TraceRow};
@@ -82,7 +77,7 @@ impl Standing<'_> {
                 }
                 out.length(trace.len())?;
                 trace.iter().try_for_each(|row| write_row(&mut out, row))?;
-                write_state(&mut out, state)
+                state.write(&mut out)
             }
         }
     }
@@ -104,6 +99,13 @@ pub(crate) enum Past {
 }
 
 impl Checkpoint {
+    /// The first bytes of a file that holds one.
+    pub const MAGIC: [u8; 8] = *b"BPNMFCKP";
+
+    /// The number of the layout of what [`Standing::write`] writes: another one is not read. It goes up whenever a byte of it
+    /// means something else.
+    pub const FORMAT: u64 = 2;
+
     /// Reads what [`Standing::write`] wrote. Errors if the bytes are anything else.
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {
         let mut from = Reader::new(bytes);
@@ -117,7 +119,7 @@ impl Checkpoint {
             for _ in 0..rows {
                 trace.push(read_row(&mut from)?);
             }
-            Past::Iterations { discovery, trace, state: Box::new(read_state(&mut from)?) }
+            Past::Iterations { discovery, trace, state: Box::new(State::read(&mut from)?) }
         } else {
             Past::Search(Journal::read(&mut from)?)
         };
@@ -305,109 +307,6 @@ fn read_row(from: &mut Reader<'_>) -> Result<TraceRow, Error> {
 
 fn read_tries(from: &mut Reader<'_>) -> Result<u32, Error> {
     u32::try_from(from.u64()?).map_err(|_| bytes::bad("too many tries"))
-}
-
-fn write_state(out: &mut Writer<'_>, state: &State) -> io::Result<()> {
-    let State { dictionary, activations, odds, variational, averages, scatter, iteration } = state;
-    let components = dictionary.components();
-    out.length(dictionary.features())?;
-    out.length(components)?;
-    out.length(activations.observations())?;
-    out.u64(u64::from(*iteration))?;
-    (0..components).try_for_each(|k| out.f32s(dictionary.row(k)))?;
-    out.f64s(odds.logit())?;
-    // H where S is off means nothing.
-    let (mut parts, mut values) = (Vec::new(), Vec::new());
-    for t in 0..activations.observations() {
-        let column = activations.column(t);
-        out.u16s(column.on)?;
-        column.list(&mut parts);
-        values.clear();
-        values.extend(parts.iter().map(|&(_, h)| h));
-        out.f32s(&values)?;
-    }
-    out.some(variational.is_some())?;
-    if let Some(Variational { nu_w, rho_w, nu_h, rho_h, alpha_pi, beta_pi }) = variational {
-        for values in [nu_w, rho_w, nu_h, rho_h, alpha_pi, beta_pi] {
-            out.f64s(values)?;
-        }
-    }
-    let Averages { draws, dictionary, masked, inclusion, pi, log_likelihood, spread } = averages;
-    out.u64(u64::from(*draws))?;
-    out.some(!dictionary.is_empty())?;
-    out.f32s(dictionary)?;
-    out.sparse(masked)?;
-    out.sparse(inclusion)?;
-    out.f64s(pi)?;
-    out.f64(*log_likelihood)?;
-    out.some(spread.is_some())?;
-    if let Some(Spread { signature, exposure }) = spread {
-        out.f32s(&signature.mean)?;
-        out.f32s(&signature.variance)?;
-        out.sparse(&exposure.mean)?;
-        out.sparse(&exposure.variance)?;
-    }
-    out.some(scatter.is_some())?;
-    scatter.as_ref().map_or(Ok(()), |scatter| scatter.write(out))
-}
-
-fn read_state(from: &mut Reader<'_>) -> Result<State, Error> {
-    let (features, components, observations) = (from.length()?, from.length()?, from.length()?);
-    let iteration = from.u64()?;
-    if [features, components, observations].contains(&0) {
-        return Err(bytes::bad("an empty matrix"));
-    }
-    let of_w = from.room(features, components, 4)?;
-    // One bit a site, at least.
-    let of_h = from.room(components.div_ceil(16), observations, 2).map(|_| components * observations)?;
-    let mut dictionary = Dictionary::new(features, components);
-    for k in 0..components {
-        from.fill_f32s(dictionary.row_mut(k))?;
-    }
-    dictionary.settle();
-    let odds = Odds::new(from.f64s(components)?);
-    let mut activations = Activations::new(components, observations);
-    let mut words = vec![0; activations.tiles()];
-    for t in 0..observations {
-        from.fill_u16s(&mut words)?;
-        for k in crate::infer::activations::ones(&words) {
-            if k >= components {
-                return Err(bytes::bad("a component that is not there is on"));
-            }
-            activations.set(k, t, Some(from.f32()?));
-        }
-    }
-    let variational = if from.some()? {
-        Some(Variational {
-            nu_w: from.f64s(of_w)?,
-            rho_w: from.f64s(of_w)?,
-            nu_h: from.f64s(of_h)?,
-            rho_h: from.f64s(of_h)?,
-            alpha_pi: from.f64s(components)?,
-            beta_pi: from.f64s(components)?,
-        })
-    } else {
-        None
-    };
-    let draws = from.u64()?;
-    let of_means = if from.some()? { of_w } else { 0 };
-    let averages = Averages {
-        draws: u32::try_from(draws).map_err(|_| bytes::bad("too many draws"))?,
-        dictionary: from.f32s(of_means)?,
-        masked: from.sparse(of_h)?,
-        inclusion: from.sparse(of_h)?,
-        pi: from.f64s(components)?,
-        log_likelihood: from.f64()?,
-        spread: if from.some()? { Some(read_spread(from, of_w, of_h)?) } else { None },
-    };
-    let iteration = u32::try_from(iteration).map_err(|_| bytes::bad("too many iterations"))?;
-    let scatter = from.some()?.then(|| Scatter::read(from, features, observations)).transpose()?;
-    Ok(State { dictionary, activations, odds, variational, averages, scatter, iteration })
-}
-
-fn read_spread(from: &mut Reader<'_>, of_w: usize, of_h: usize) -> Result<Spread, Error> {
-    let signature = Moments { mean: from.f32s(of_w)?, variance: from.f32s(of_w)? };
-    Ok(Spread { signature, exposure: Moments { mean: from.sparse(of_h)?, variance: from.sparse(of_h)? } })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Everything that can be wrong with a request, each with its place and what to do about it.
 
+use crate::plan::Instead;
+
 /// An error of the library. The text is one sentence, meant to be shown to a person.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +39,26 @@ pub enum Error {
     BadTime {
         /// What was given.
         text: String,
+    },
+    /// A name that nobody has.
+    #[error("{what} is {text:?}: it must be {}", listed(known))]
+    UnknownName {
+        /// What should have it.
+        what: &'static str,
+        /// What was given.
+        text: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// An option that means nothing with the preset or the engine of a plan.
+    #[error("{option} {reason}: leave it out or {instead}")]
+    Misplaced {
+        /// The option.
+        option: &'static str,
+        /// Why it means nothing.
+        reason: &'static str,
+        /// With what it would mean something.
+        instead: Instead,
     },
     /// Chains are to be made until the number of components is sure, but it is given.
     #[error(
@@ -187,4 +209,13 @@ pub enum Error {
 /// What NaN may have been meant for.
 fn missing_advice(value: f64) -> &'static str {
     if value.is_nan() { "; if it was not observed, say that entries are missing" } else { "" }
+}
+
+/// "a", "b" or "c".
+fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
 }

@@ -3,14 +3,14 @@
 use crate::chains::Chains;
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::plan::{Plan, Settings};
-use crate::run::{RunOptions, TraceRow, run};
+use crate::plan::Plan;
+use crate::run::TraceRow;
 use crate::workers::Workers;
 
 /// Fits the model: searches for the components, samples several chains on all threads, and combines what they say.
 ///
-/// [`Plan::default`] leaves every choice to the data. To watch a fit, to stop it, or to keep checkpoints, call [`run`] in
-/// [`Chains::run`] with an observer of your own; this function does the same without one.
+/// [`Plan::default`] leaves every choice to the data. To watch a fit, to stop it, or to keep checkpoints, run the job that
+/// [`Plan::job`] gives with an observer of your own; this function does the same without one.
 ///
 /// ```
 /// use bpnmf::{Counts, Plan, fit};
@@ -24,10 +24,6 @@ use crate::workers::Workers;
 /// # Ok::<(), bpnmf::Error>(())
 /// ```
 pub fn fit(counts: &Counts, plan: &Plan) -> Result<Chains, Error> {
-    let Settings { engine, prior, options } = plan.settings_for(counts)?;
-    let chains = plan.chains_for(counts)?;
-    Chains::run(chains, plan.until_sure, plan.seed, &Workers::new(0)?, |_, seed, workers| {
-        let options = RunOptions { seed, ..options.clone() };
-        run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
-    })
+    let (job, kept) = plan.job(counts)?;
+    job.run(kept.as_ref().unwrap_or(counts), &Workers::new(0)?, |_| None, |_| |_: &TraceRow| true)
 }

@@ -46,8 +46,8 @@
 //! | fit in one call | [`fit`], which gives [`Chains`] |
 //! | read the result | [`Posterior`] in [`Chains::fit`], [`Intervals`], [`Recurrence`] |
 //! | find the components in new observations | [`Basis`], [`Projection`] |
-//! | watch, stop, or resume a run | [`run`] with an [`Observer`], [`Checkpoint`], [`run_from`] |
-//! | run several chains yourself | [`Chains::run`], [`run_chains`] |
+//! | watch, stop, or resume a fit | [`Plan::job`], [`Job::run`] with an [`Observer`] and a [`Checkpoint`] |
+//! | run one chain, or several of your own | [`run`], [`run_from`], [`Chains::run`] |
 //! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Engine`] |
 //! | make up data whose components are known | [`Recipe`] |
 //!
@@ -57,6 +57,9 @@
 //! [`Posterior`]. Engines: [`Gibbs`] (exact; for counts that scatter more than Poisson counts see [`Noise`]) and [`Ssmf`]
 //! (Algorithm 1 of the paper). [`run_chains`] makes several runs and [`Chains`] says how many components they find together,
 //! and how sure that is.
+//!
+//! Front ends use what lies above this: a [`Plan`] holds what somebody wishes, [`Plan::job`] checks it against the data and
+//! fills it in, and the [`Job`] runs the chains and says what keeps them from being trusted.
 //!
 //! The same seed gives the same bits, whatever the threads, the instructions and the block size.
 
@@ -70,6 +73,7 @@ mod error;
 mod fit;
 mod infer;
 mod intervals;
+mod job;
 mod kernel;
 mod meanfield;
 mod noise;
@@ -84,7 +88,7 @@ mod restore;
 mod run;
 mod search;
 mod special;
-mod stats;
+mod statistics;
 mod suspicion;
 mod synth;
 mod workers;
@@ -101,10 +105,11 @@ pub use infer::{
     Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions, Projection, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
+pub use job::{Job, Warning};
 pub use kernel::Simd;
 pub use meanfield::nmf::nmf;
 pub use noise::Noise;
-pub use plan::{EngineKind, Plan, Preset, Settings, time_of};
+pub use plan::{EngineKind, Instead, Plan, Preset, PriorWish, SsmfWish, WhosePrior, time_of};
 pub use posterior::Posterior;
 pub use prior::{CheckedPrior, ComponentsPrior, Prior};
 pub use random::{Key, Stream};

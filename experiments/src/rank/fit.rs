@@ -1,7 +1,7 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Chains, Counts, Observer, Plan, Preset, RunOptions, Settings, TraceRow, Workers};
-use std::sync::Mutex;
+use bpnmf::{Counts, Observer, Plan, Preset, SearchStep, Standing, TraceRow, Workers};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 /// What a fit found.
@@ -43,20 +43,10 @@ pub(crate) fn watched(
     observer: &mut (dyn Observer + Send),
 ) -> Found {
     let start = Instant::now();
-    let Settings { engine, prior, options } =
-        plan.settings_for(counts).expect("the plans of experiments are sound");
-    let number = plan.chains_for(counts).expect("the plans of experiments are sound");
+    let (job, _) = plan.job(counts).expect("the plans of experiments are sound");
     let observer = Mutex::new(observer);
-    let chains = Chains::run(number, false, plan.seed, workers, |chain, seed, workers| {
-        let options = RunOptions { seed, ..options.clone() };
-        let engine = engine.as_ref();
-        if chain == 0 {
-            let observer = &mut **observer.lock().expect("nobody else has it");
-            return bpnmf::run(engine, counts, &prior, &options, workers, observer);
-        }
-        bpnmf::run(engine, counts, &prior, &options, workers, &mut |_: &TraceRow| true)
-    });
-    let chains = chains.expect("what suits the plan can run");
+    let first = |chain: usize| First((chain == 0).then(|| observer.lock().expect("nobody else has it")));
+    let chains = job.run(counts, workers, |_| None, first).expect("what suits the plan can run");
     let fit = chains.fit();
     Found {
         components: chains.n_components,
@@ -65,5 +55,22 @@ pub(crate) fn watched(
         alpha: fit.discovery.as_ref().and_then(|discovery| discovery.noise.alpha()),
         burn_in: chains.fits[0].burn_in,
         seconds: start.elapsed().as_secs_f64(),
+    }
+}
+
+/// Shows the first chain to an observer, the others to nobody.
+struct First<'a, 'o>(Option<MutexGuard<'a, &'o mut (dyn Observer + Send)>>);
+
+impl Observer for First<'_, '_> {
+    fn step(&mut self, row: &TraceRow) -> bool {
+        self.0.as_mut().is_none_or(|observer| observer.step(row))
+    }
+
+    fn search(&mut self, step: &SearchStep) -> bool {
+        self.0.as_mut().is_none_or(|observer| observer.search(step))
+    }
+
+    fn stands(&mut self, standing: &Standing<'_>) -> bool {
+        self.0.as_mut().is_none_or(|observer| observer.stands(standing))
     }
 }

@@ -4,7 +4,7 @@
 
 mod stems;
 
-use bpnmf::{Chains, Counts, Observer, Plan, Posterior, RunOptions, Search, Settings, Workers};
+use bpnmf::{Chains, Counts, Observer, Plan, Posterior, Search, Workers};
 
 use crate::error::{Error, Fault};
 use crate::levels::{Levels, to_counts, to_units};
@@ -124,15 +124,11 @@ pub fn separate<O: Observer>(
     observer: impl Fn(usize) -> O + Sync,
 ) -> Result<(Chains, Parts), bpnmf::Error> {
     let plan = Plan { chains: plan.chains.or(Some(notes::CHAINS)), ..plan.clone() };
-    let Settings { engine, prior, mut options } = plan.settings_for(counts)?;
-    if let Some(search) = &mut options.search {
+    let (mut job, kept) = plan.job(counts)?;
+    if let Some(search) = &mut job.options.search {
         recording.prepare(search);
     }
-    let start = |chain: usize, seed: u64, workers: &Workers| {
-        let options = RunOptions { seed, ..options.clone() };
-        bpnmf::run(engine.as_ref(), counts, &prior, &options, workers, &mut observer(chain))
-    };
-    let chains = Chains::run(plan.chains_for(counts)?, plan.until_sure, plan.seed, workers, start)?;
+    let chains = job.run(kept.as_ref().unwrap_or(counts), workers, |_| None, observer)?;
     let parts = recording.parts(&chains.fit().posterior);
     Ok((chains, parts))
 }

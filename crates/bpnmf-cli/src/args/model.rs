@@ -1,16 +1,18 @@
 //! What can be said about the model and its inference, the same for every command that fits one.
 
+use bpnmf::{EngineKind, Preset};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     /// How the number of parts is found
-    #[arg(long, value_enum, default_value_t = PresetName::Auto)]
-    pub(crate) preset: PresetName,
+    #[arg(long, value_parser = presets(), default_value = Preset::Auto.name())]
+    pub(crate) preset: Preset,
 
     /// The algorithm [default: gibbs; ssmf if the data have fractions, and with --preset paper]
-    #[arg(long, value_enum)]
-    pub(crate) engine: Option<EngineName>,
+    #[arg(long, value_parser = engines())]
+    pub(crate) engine: Option<EngineKind>,
 
     /// The most parts there can be (K, the truncation level) [default: 500, and with --preset auto more if there are
     /// more]
@@ -186,22 +188,22 @@ pub(crate) struct GibbsArgs {
     pub(crate) burn_in: Option<usize>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EngineName {
-    /// Stochastic structured mean field, Algorithm 1 of the paper: fast
-    Ssmf,
-    /// Gibbs sampling, exact; needs whole counts
-    Gibbs,
-    /// Gibbs sampling with expected counts as the paper prints it: too sure of itself, kept for comparison
-    GibbsExpected,
+/// Reads one of the library's names, which are listed with what they are.
+fn named<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    about: fn(T) -> (&'static str, &'static str),
+    read: fn(&str) -> Result<T, bpnmf::Error>,
+) -> impl TypedValueParser<Value = T> {
+    let value = |&one: &T| PossibleValue::new(about(one).0).help(about(one).1);
+    PossibleValuesParser::new(all.iter().map(value)).try_map(move |name| read(&name))
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum PresetName {
-    /// A search comes first: for the parts that the evidence wants, and for the prior; then the engine samples from there
-    Auto,
-    /// As the paper prints it: no search, the prior as it is given; keeps many copies of each part
-    Paper,
+fn presets() -> impl TypedValueParser<Value = Preset> {
+    named(&Preset::ALL, |preset| (preset.name(), preset.about()), Preset::read)
+}
+
+fn engines() -> impl TypedValueParser<Value = EngineKind> {
+    named(&EngineKind::ALL, |kind| (kind.name(), kind.about()), EngineKind::read)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -9,10 +9,10 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 /// The first bytes of a checkpoint.
-const MAGIC: [u8; 8] = *b"BPNMFCKP";
+const MAGIC: [u8; 8] = Checkpoint::MAGIC;
 
 /// The layout of what follows.
-const FORMAT: u64 = 2;
+const FORMAT: u64 = Checkpoint::FORMAT;
 
 /// Magic, format, length and checksum.
 const HEADER: usize = 32;

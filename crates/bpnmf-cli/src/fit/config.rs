@@ -1,12 +1,11 @@
-//! From what was typed to what can run: every flag checked, every default filled in.
+//! From what was typed to what can run: the library's plan filled in, and its job taken over. Nothing is decided here that the
+//! library knows.
 
-use super::foreign;
-use crate::args::{EngineName, InitName, ModelArgs, PresetName, PriorName, SearchArgs, SimdName};
+use crate::args::{InitName, ModelArgs, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
 use crate::{interrupt, memory};
 use bpnmf::{
-    CheckedPrior, ComponentsPrior, Counts, Engine, EngineKind, HeldOut, Init, Noise, Plan, Preset, Prior,
-    RunOptions, Settings, Simd, Ssmf, StopRule, Workers,
+    ComponentsPrior, Counts, Init, Job, Noise, Plan, PriorWish, Simd, SsmfWish, StopRule, WhosePrior, Workers,
 };
 use std::path::Path;
 use std::time::Instant;
@@ -14,30 +13,25 @@ use std::time::Instant;
 /// The most threads the library starts.
 const MOST_THREADS: usize = 1024;
 
-/// The most slots that a run after a search is expected to have, for the memory: parts that were found and a few more.
-const SLOTS_AFTER_SEARCH: usize = 100;
-
 /// A request that can run, but for the data.
-pub(crate) struct Config {
-    pub(crate) engine: Box<dyn Engine>,
-    pub(crate) prior: CheckedPrior,
-    pub(crate) options: RunOptions,
-    pub(crate) chains: usize,
-    pub(crate) until_sure: bool,
+pub(crate) struct Request {
+    pub(crate) plan: Plan,
     pub(crate) workers: Workers,
-    pub(crate) preset: &'static str,
-    plan: Plan,
-    pub(crate) held_out: Option<f64>,
     /// Whether to try what needs more memory than there is.
     pub(crate) force: bool,
 }
 
-impl Config {
+/// A request that can run.
+pub(crate) struct Config {
+    pub(crate) job: Job,
+    pub(crate) workers: Workers,
+}
+
+impl Request {
     /// Checks what can be checked without the data.
     pub(crate) fn check(args: &ModelArgs) -> Result<Self, Failure> {
-        foreign::refuse_other_preset(args)?;
         let plan = plan(args)?;
-        foreign::refuse_other_engine(args, plan.engine_kind())?;
+        plan.check()?;
         if !(0.0..=1e9).contains(&args.checkpoint_every) {
             return Err(Failure::Request(format!(
                 "--checkpoint-every is {}: it must be at least 0, the seconds between two checkpoints",
@@ -45,89 +39,30 @@ impl Config {
             )));
         }
         let deadline = deadline(args.time_budget.as_deref())?;
-        let Settings { engine, prior, options } = plan.settings()?;
-        Ok(Self {
-            engine,
-            prior,
-            options,
-            chains: plan.chains()?,
-            until_sure: plan.until_sure,
-            workers: workers(args.threads, args.simd)?
-                .with_deadline(deadline)
-                .with_stop(Some(interrupt::request())),
-            preset: plan.preset.name(),
-            plan,
-            held_out: None,
-            force: false,
-        })
-    }
-
-    /// Whether the number of parts was given.
-    pub(crate) fn forced(&self) -> bool {
-        self.options.search.as_ref().is_some_and(|search| search.components.is_some())
-    }
-
-    /// Whether the truncation level grows when there are more parts than expected.
-    pub(crate) fn grows(&self) -> bool {
-        self.options.search.as_ref().is_some_and(|search| search.grows)
+        let workers =
+            workers(args.threads, args.simd)?.with_deadline(deadline).with_stop(Some(interrupt::request()));
+        Ok(Self { plan, workers, force: false })
     }
 
     /// Checks the request against the data, and gives the counts to fit: what is not held out.
-    pub(crate) fn meet(
-        &mut self,
-        counts: Counts,
-        args: &ModelArgs,
-        place: Place<'_>,
-    ) -> Result<Counts, Failure> {
-        let kind = self.plan.engine_kind_for(&counts);
-        if kind != self.plan.engine_kind() {
-            foreign::refuse_other_engine(args, kind)?;
+    pub(crate) fn meet(self, counts: Counts, place: Place<'_>) -> Result<(Config, Counts), Failure> {
+        let Self { plan, workers, force } = self;
+        let (job, kept) = plan.job(&counts).map_err(|error| place.tell(error))?;
+        let counts = kept.unwrap_or(counts);
+        if !force {
+            check_memory(&job, &counts, workers.threads())?;
         }
-        let settings = self.plan.settings_for(&counts).map_err(|error| place.tell(error))?;
-        (self.engine, self.options.iterations) = (settings.engine, settings.options.iterations);
-        // A recording has asked for fewer chains than the plan has.
-        self.chains = self.chains.min(self.plan.chains_for(&counts)?);
-        let slots = match &self.options.search {
-            Some(search) => {
-                self.prior.components().min(SLOTS_AFTER_SEARCH.max(search.components.unwrap_or(0)))
-            }
-            None => self.prior.components(),
-        };
-        if !self.force {
-            check_memory(&counts, slots, self.chains)?;
-        }
-        let Some(fraction) = self.held_out else {
-            return Ok(counts);
-        };
-        if let Some((feature, observation, value)) = counts.first_fraction() {
-            let (row, column) = place.of(feature, observation);
-            return Err(Failure::Request(format!(
-                "{}: entry ({row}, {column}) is {value}, which is not a whole number: --held-out splits counts; \
-                 round the data or leave --held-out out",
-                place.path.display()
-            )));
-        }
-        let (kept, held_out) = HeldOut::split(&counts, fraction, self.options.seed)?;
-        self.options.held_out = Some(held_out);
-        Ok(kept)
+        Ok((Config { job, workers }, counts))
     }
 }
 
 /// The flags as the library knows them.
 fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
     let SearchArgs { coarsening, force_components } = args.search;
-    let (default, given) = (Ssmf::default(), &args.ssmf);
-    let stop = StopRule::default();
+    let (given, stop) = (&args.ssmf, StopRule::default());
     Ok(Plan {
-        preset: match args.preset {
-            PresetName::Auto => Preset::Auto,
-            PresetName::Paper => Preset::Paper,
-        },
-        engine: args.engine.map(|name| match name {
-            EngineName::Ssmf => EngineKind::Ssmf,
-            EngineName::Gibbs => EngineKind::Gibbs,
-            EngineName::GibbsExpected => EngineKind::GibbsExpected,
-        }),
+        preset: args.preset,
+        engine: args.engine,
         components: args.components,
         forced: force_components,
         coarsening,
@@ -139,19 +74,19 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
         seed: args.seed,
         stop: (!args.no_stop)
             .then(|| StopRule { tolerance: args.tolerance.unwrap_or(stop.tolerance), ..stop }),
+        held_out: None,
         prior: prior(args),
         components_prior: components_prior(args.prior.components_prior.as_deref())?,
-        init: match args.paper.init {
-            None | Some(InitName::Random) => Init::Random,
-            Some(InitName::Scaled) => Init::Scaled,
-        },
-        ssmf: Ssmf {
-            kappa: given.step_power.unwrap_or(default.kappa),
-            t0: given.step_offset.unwrap_or(default.t0),
-            sweeps: given.sweeps.unwrap_or(default.sweeps),
+        init: args.paper.init.map(|init| match init {
+            InitName::Random => Init::Random,
+            InitName::Scaled => Init::Scaled,
+        }),
+        ssmf: SsmfWish {
+            kappa: given.step_power,
+            t0: given.step_offset,
+            sweeps: given.sweeps,
             prune: given.prune,
-            prune_from: given.prune_from.unwrap_or(default.prune_from),
-            ..default
+            prune_from: given.prune_from,
         },
     })
 }
@@ -201,30 +136,18 @@ fn workers(threads: Option<usize>, simd: SimdName) -> Result<Workers, Failure> {
     }))
 }
 
-fn prior(args: &ModelArgs) -> Prior {
+fn prior(args: &ModelArgs) -> PriorWish {
     let (given, process) = (&args.paper, &args.prior);
-    let default = match given.prior {
-        None | Some(PriorName::Paper) => Prior::default(),
-        Some(PriorName::Authors) => Prior::authors_code(),
-    };
-    Prior {
-        a: given.a.unwrap_or(default.a),
-        b: given.b.unwrap_or(default.b),
-        c: given.c.unwrap_or(default.c),
-        d: given.d.unwrap_or(default.d),
-        a0: process.a0.unwrap_or(default.a0),
-        b0: process.b0.unwrap_or(default.b0),
-        ..default
-    }
+    let whose = given.prior.map(|name| match name {
+        PriorName::Paper => WhosePrior::Paper,
+        PriorName::Authors => WhosePrior::Authors,
+    });
+    PriorWish { whose, a: given.a, b: given.b, c: given.c, d: given.d, a0: process.a0, b0: process.b0 }
 }
 
-/// Errors if the states of all chains need more memory than there is. The arrays of a run are made in many places; this
-/// asks once.
-fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(), Failure> {
-    // Two parameters of q or two sums in double precision, averages, variances and states in single precision, and scratch: measured.
-    const BYTES_A_SITE: usize = 52;
-    let sites = components.saturating_mul(counts.observations().saturating_add(counts.features()));
-    let bytes = sites.saturating_mul(BYTES_A_SITE).saturating_mul(chains) as u64;
+/// Errors if the job needs more memory than there is. The arrays of a run are made in many places; this asks once.
+fn check_memory(job: &Job, counts: &Counts, threads: usize) -> Result<(), Failure> {
+    let bytes = job.bytes(counts, threads);
     let available = memory::available();
     let enough = match available {
         Some(available) => bytes <= available,
@@ -237,13 +160,14 @@ fn check_memory(counts: &Counts, components: usize, chains: usize) -> Result<(),
         || "more than this machine gives".to_owned(),
         |bytes| format!("there are {}", memory::text(bytes)),
     );
-    let (in_chains, or_chains) = match chains {
+    let (in_chains, or_chains) = match job.chains {
         1 => (String::new(), ""),
         n => (format!(" in {n} chains"), " or --chains"),
     };
     Err(Failure::Request(format!(
-        "{components} components for {} features and {} observations{in_chains} need about {} of memory, {there_are}: \
+        "{} components for {} features and {} observations{in_chains} need about {} of memory, {there_are}: \
          use fewer --max-components{or_chains}, or --force to try it",
+        job.slots(),
         counts.features(),
         counts.observations(),
         memory::text(bytes)
@@ -264,8 +188,14 @@ impl Place<'_> {
         match error {
             bpnmf::Error::NotWhole { feature, observation, value, engine } => {
                 let (feature, observation) = self.of(feature, observation);
-                let error = bpnmf::Error::NotWhole { feature, observation, value, engine };
-                Failure::Request(format!("{}: {error}", self.path.display()))
+                let sentence = match engine {
+                    bpnmf::HeldOut::WHO => format!(
+                        "entry ({feature}, {observation}) is {value}, which is not a whole number: --held-out splits \
+                         counts; round the data or leave --held-out out"
+                    ),
+                    _ => bpnmf::Error::NotWhole { feature, observation, value, engine }.to_string(),
+                };
+                Failure::Request(format!("{}: {sentence}", self.path.display()))
             }
             other => other.into(),
         }

@@ -1,7 +1,6 @@
 //! `bpnmf fit`: a file becomes counts, counts become a posterior, the posterior becomes files.
 
 pub(crate) mod config;
-mod foreign;
 mod input;
 pub(crate) mod output;
 mod page;
@@ -18,12 +17,10 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress, notice};
 use crate::{interrupt, text};
-use bpnmf::{
-    Chains, Counts, Error, Fit, Observer, RunOptions, SearchStep, Standing, StopReason, Suspicion, TraceRow,
-};
+use bpnmf::{Chains, Counts, Observer, SearchStep, Standing, StopReason, Suspicion, TraceRow, Warning};
 use bpnmf_report::Data;
 pub(crate) use config::thread_count;
-use config::{Config, Place};
+use config::{Config, Place, Request};
 use output::{Extra, Results, Source};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,8 +33,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_secs(1);
 
 pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
-    let mut config = Config::check(&args.model)?;
-    (config.held_out, config.force) = (args.held_out, args.force);
+    let mut request = Request::check(&args.model)?;
+    (request.plan.held_out, request.force) = (args.held_out, args.force);
     Claim::check_free(&args.out)?;
     start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
@@ -66,12 +63,12 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     };
     let place = Place { path: &args.input, transposed: args.transpose };
     let looks_like = Suspicion::of(&table.counts);
-    let counts = config.meet(table.counts, &args.model, place)?;
+    let (config, counts) = request.meet(table.counts, place)?;
     let _claim = folder.claim(&output::FILES, args.force)?;
-    let keeper = Keeper::new(&folder, start, &[&args.input], &args.model, config.chains)?;
+    let keeper = Keeper::new(&folder, start, &[&args.input], &args.model, config.job.chains)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
-    let progress = Progress::new(mode, config.options.iterations, config.chains);
+    let progress = Progress::new(mode, config.job.options.iterations, config.job.chains);
     progress.header(&understood);
     of_table.into_iter().for_each(|doubt| doubts.say(doubt));
     doubts.warn(looks_like);
@@ -79,13 +76,12 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     let begin = Instant::now();
     let (chains, mut progress) = run(&config, &counts, progress, &keeper)?;
     progress.finish();
-    // Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
-    if config.options.search.is_some() && !config.forced() {
-        doubts.warn(Suspicion::of_components(chains.n_components, &counts));
-    }
-
+    let of_data = |warning: &Warning| matches!(warning, Warning::Data(_));
+    let (of_counts, warnings): (Vec<_>, Vec<_>) =
+        config.job.warnings(&chains, &counts).into_iter().partition(of_data);
+    of_counts.into_iter().for_each(|doubt| doubts.say(doubt.to_string()));
     let seconds = seconds_of(&chains, begin);
-    let results = Results { source: &source, config: &config, chains: &chains, seconds };
+    let results = Results { source: &source, config: &config, chains: &chains, warnings, seconds };
     results.warn();
     let matches = catalogue.map(|catalogue| results.matches(&catalogue));
     let extra = Extra { warnings: doubts.0, tables: true, matches, ..Extra::default() };
@@ -141,18 +137,10 @@ pub(crate) fn run(
     progress: Progress,
     keeper: &Keeper,
 ) -> Result<(Chains, Progress), Failure> {
-    let Config { engine, prior, options, workers, chains, until_sure, .. } = config;
+    let Config { job, workers } = config;
     let progress = Mutex::new(progress);
-    let start = |chain: usize, seed: u64, workers: &bpnmf::Workers| -> Result<Fit, Error> {
-        let options = RunOptions { seed, ..options.clone() };
-        let checkpoint = keeper.load(chain);
-        let mut watcher = Watcher { chain, progress: &progress, keeper, own: keeper.chain(chain) };
-        let fit =
-            bpnmf::run_from(checkpoint, engine.as_ref(), counts, prior, &options, workers, &mut watcher)?;
-        watcher.progress().chain_over(chain);
-        Ok(fit)
-    };
-    let chains = ticking(&progress, || Chains::run(*chains, *until_sure, options.seed, workers, start));
+    let watcher = |chain: usize| Watcher { chain, progress: &progress, keeper, own: keeper.chain(chain) };
+    let chains = ticking(&progress, || job.run(counts, workers, |chain| keeper.load(chain), watcher));
     let chains = chains.map_err(|error| {
         keeper.abandon();
         Failure::from(error)
@@ -199,6 +187,13 @@ impl Watcher<'_> {
     }
 }
 
+/// The run of its chain is over.
+impl Drop for Watcher<'_> {
+    fn drop(&mut self) {
+        self.progress().chain_over(self.chain);
+    }
+}
+
 impl Observer for Watcher<'_> {
     fn step(&mut self, row: &TraceRow) -> bool {
         self.progress().step(self.chain, row);
@@ -218,8 +213,8 @@ impl Observer for Watcher<'_> {
 /// What is said when somebody ended the run early.
 pub(crate) fn interrupted_run(chains: &Chains, config: &Config, folder: &Folder, keeper: &Keeper) -> Failure {
     // Those that were never begun are none of the chains.
-    let how_far = match chains.fits.len().max(config.chains) {
-        1 => format!("after iteration {} of {}", chains.fits[0].trace.len(), config.options.iterations),
+    let how_far = match chains.fits.len().max(config.job.chains) {
+        1 => format!("after iteration {} of {}", chains.fits[0].trace.len(), config.job.options.iterations),
         all => {
             let whole = chains.fits.iter().filter(|fit| fit.stop_reason != StopReason::Interrupted).count();
             format!("with {whole} of {all} chains complete")

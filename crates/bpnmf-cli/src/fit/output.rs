@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use bpnmf::{
     Chains, CheckedPrior, Convergence, Discovery, Fit, Intervals, Posterior, Prior, Resolution, StopReason,
+    Warning,
 };
 use bpnmf_io::Array;
 use bpnmf_report::text::component_name;
@@ -50,6 +51,8 @@ pub(crate) struct Results<'a> {
     pub(crate) source: &'a Source,
     pub(crate) config: &'a Config,
     pub(crate) chains: &'a Chains,
+    /// What keeps the model from being trusted.
+    pub(crate) warnings: Vec<Warning>,
     /// All of them took.
     pub(crate) seconds: f64,
 }
@@ -193,7 +196,7 @@ impl Results<'_> {
 
     /// The prior that was used: learned, or as it was given.
     pub(super) fn prior(&self) -> CheckedPrior {
-        self.discovery().map_or(self.config.prior, |discovery| discovery.prior)
+        self.discovery().map_or(self.config.job.prior, |discovery| discovery.prior)
     }
 
     /// The power of the likelihood.
@@ -206,23 +209,16 @@ impl Results<'_> {
         self.chains.stop_reason()
     }
 
-    /// What keeps the result from being trusted.
+    /// What keeps the result from being trusted, in the words of the command line.
     pub(super) fn warnings(&self) -> Vec<String> {
         let (_, many) = self.words();
-        let apart = self.chains.disagreement().map(|found| found.to_string().replace("components", many));
-        let most = self.config.prior.components();
-        let bound = !self.config.forced() && !self.config.grows();
-        let crowded = (bound && self.chains.near_truncation(most)).then(|| {
-            format!("the number of {many} comes within 10 % of the most there can be, {most}: use more --max-components")
-        });
-        apart.into_iter().chain(crowded).collect()
+        let sentence = |warning: &Warning| warning.to_string().replace("components", many);
+        let flagged = |sentence: String| sentence.replace("use a larger limit", "use more --max-components");
+        self.warnings.iter().map(sentence).map(flagged).collect()
     }
 
-    /// Says it on stderr, whoever is watching; of runs that were cut short nobody expects that they agree.
+    /// Says it on stderr, whoever is watching.
     pub(crate) fn warn(&self) {
-        if matches!(self.stop_reason(), StopReason::Interrupted | StopReason::TimeBudget) {
-            return;
-        }
         self.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 
@@ -307,16 +303,16 @@ impl Results<'_> {
             variance_factor: discovery.and_then(|discovery| discovery.factor),
             dispersion: Scatter { small: dispersion.small, all: dispersion.all },
             resolution_path: path.iter().map(at).collect(),
-            method: config.engine.name(),
-            preset: config.preset,
-            seed: config.options.seed,
+            method: config.job.engine.name(),
+            preset: config.job.plan.preset.name(),
+            seed: config.job.options.seed,
             iterations: fit.trace.len(),
             stop_reason: self.stop_reason().name(),
             seconds: self.seconds,
             log_likelihood: last.map_or(f64::NAN, |row| row.log_likelihood),
             log_joint: last.map_or(f64::NAN, |row| row.log_joint),
             mean_log_likelihood: fit.posterior.log_likelihood,
-            held_out_fraction: config.held_out,
+            held_out_fraction: config.job.plan.held_out,
             held_out_log_likelihood: last.and_then(|row| row.held_out),
             whole_counts: source.whole_counts,
             threads: config.workers.threads(),

@@ -41,7 +41,7 @@ impl Results<'_> {
     pub(crate) fn findings(&self) -> String {
         let chains = self.chains;
         let mut page =
-            format!("{}\n{}", headline(chains, self.words(), self.config.forced()), self.resolutions());
+            format!("{}\n{}", headline(chains, self.words(), self.config.job.forced()), self.resolutions());
         if let Some(sentence) = self.fit().noise_sentence() {
             page += &text::wrapped(&sentence, WIDTH);
         }
@@ -69,7 +69,7 @@ impl Results<'_> {
     /// A sentence about the resolution, in lines, if it is not the full one.
     pub(super) fn how_it_was_read(&self) -> Option<String> {
         let discovery = self.discovery().filter(|discovery| discovery.coarsening < 1.0)?;
-        let asked = self.config.options.search.as_ref().is_some_and(|search| search.coarsening.is_some());
+        let asked = self.config.job.plan.coarsening.is_some();
         let power = text::resolution(discovery.coarsening);
         Some(if asked {
             format!("The data were read at {power} of their resolution, as asked for.")
@@ -93,7 +93,7 @@ impl Results<'_> {
             let more = text::plural(surplus, &format!("more {one} is"), &format!("more {many} are"));
             notes.push(format!("{more} on often enough to count, but not wanted by the evidence"));
         }
-        let (asked, most) = (self.config.prior.components(), self.prior().components());
+        let (asked, most) = (self.config.job.prior.components(), self.prior().components());
         if most > asked {
             let (asked, most) = (text::grouped(asked), text::grouped(most));
             let (_, many) = self.words();

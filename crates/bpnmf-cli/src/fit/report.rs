@@ -27,7 +27,7 @@ impl<'a> Results<'a> {
                 text::significant(source.total, 4)
             }
         );
-        report.forced = self.config.forced();
+        report.forced = self.config.job.forced();
         report.feature_names = source.feature_names.as_deref();
         report.observation_names = source.observation_names.as_deref();
         report.warnings = self.warnings();
@@ -44,9 +44,9 @@ impl<'a> Results<'a> {
         let mut facts = vec![
             ("file", self.source.path.clone()),
             ("read as", self.source.read_as.clone().unwrap_or_default()),
-            ("method", config.engine.name().to_owned()),
-            ("preset", config.preset.to_owned()),
-            ("seed", config.options.seed.to_string()),
+            ("method", config.job.engine.name().to_owned()),
+            ("preset", config.job.plan.preset.name().to_owned()),
+            ("seed", config.job.options.seed.to_string()),
             ("chains", self.chains.fits.len().to_string()),
             ("end", self.why_it_stopped()),
             ("time", text::duration(self.seconds)),

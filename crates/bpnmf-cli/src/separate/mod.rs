@@ -13,12 +13,12 @@ use crate::args::SeparateArgs;
 use crate::checkpoint::{Keeper, Start};
 use crate::claim::Claim;
 use crate::failure::Failure;
-use crate::fit::config::{Config, Place};
+use crate::fit::config::{Place, Request};
 use crate::fit::output::{FILES, Results, Source};
 use crate::folder::Folder;
 use crate::progress::{Mode, Progress};
 use crate::{fit, interrupt, text};
-use bpnmf::{Counts, StopReason};
+use bpnmf::{Counts, StopReason, Warning};
 use bpnmf_audio::{Fault, Framing, Levels, Recording, notes::CHAINS};
 pub(crate) use input::samples_in_memory;
 use notes::Notes;
@@ -37,9 +37,9 @@ pub(crate) fn separate(args: &SeparateArgs, start: &Start) -> Result<ExitCode, F
 
 /// Separates, and shows the result to whoever watches if `page`.
 pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<ExitCode, Failure> {
-    let mut config = Config::check(&args.model)?;
-    config.force = args.force;
-    config.chains = args.model.chains.unwrap_or(CHAINS);
+    let mut request = Request::check(&args.model)?;
+    request.force = args.force;
+    request.plan.chains = request.plan.chains.or(Some(CHAINS));
     Plan::check(args)?;
     let levels = levels(args)?;
     Claim::check_free(&args.out)?;
@@ -55,22 +55,22 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
         .of(mixture.rate, mixture.samples.len())
         .map_err(Failure::sound)?;
     let plan = Plan::new(args, input::references(args, &mixture)?)?;
-    let pool = pool(config.workers.threads())?;
+    let pool = pool(request.workers.threads())?;
     let refused =
         |fault: Fault| Failure::sound(bpnmf_audio::Error::Recording { path: args.input.clone(), fault });
     let (recording, counts) = pool.install(|| Recording::new(mixture, stft, levels)).map_err(refused)?;
-    if let Some(search) = &mut config.options.search {
+    let source = source(args, &counts);
+    let (mut config, counts) = request.meet(counts, Place { path: &args.input, transposed: false })?;
+    if let Some(search) = &mut config.job.options.search {
         recording.prepare(search);
     }
-    let source = source(args, &counts);
-    let counts = config.meet(counts, &args.model, Place { path: &args.input, transposed: false })?;
     let _claim = folder.claim(&names, args.force)?;
     // Not the groups: they say nothing about the fit, and may be put right after it.
     let inputs: Vec<&Path> = [&args.input].into_iter().chain(&args.reference).map(PathBuf::as_path).collect();
-    let keeper = Keeper::new(&folder, start, &inputs, &args.model, config.chains)?;
+    let keeper = Keeper::new(&folder, start, &inputs, &args.model, config.job.chains)?;
 
     let mode = Mode::choose(args.model.quiet, args.model.json_progress);
-    let progress = Progress::new(mode, config.options.iterations, config.chains);
+    let progress = Progress::new(mode, config.job.options.iterations, config.job.chains);
     progress.header(&header(&source, &recording));
     interrupt::listen()?;
     let read = begin.elapsed().as_secs_f64();
@@ -79,7 +79,10 @@ pub(crate) fn run(args: &SeparateArgs, start: &Start, page: bool) -> Result<Exit
     progress.finish();
     let seconds = fit::seconds_of(&chains, start);
 
-    let results = Results { source: &source, config: &config, chains: &chains, seconds };
+    let mut warnings = config.job.warnings(&chains, &counts);
+    // A recording is not counts, and nobody takes it for them.
+    warnings.retain(|warning| !matches!(warning, Warning::Data(_)));
+    let results = Results { source: &source, config: &config, chains: &chains, warnings, seconds };
     results.warn();
     let posterior = &chains.fit().posterior;
     if posterior.components() == 0 && results.stop_reason() == StopReason::Interrupted {

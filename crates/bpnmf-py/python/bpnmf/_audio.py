@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
-from ._base import ConvergenceWarning
-from ._estimator import BetaProcessNMF, _threads, _warn, _whole
+from ._estimator import WARNINGS, BetaProcessNMF, _threads, _warn, _whole
 
 Singles = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -118,8 +117,10 @@ def separate(
         samples, rate, _whole("window", window), _whole("hop", hop), _whole("levels", levels), threads
     )
     size, step = recording.window, recording.hop
-    disagreement = model._fit_counts(counts, model._wishes(), (rate, size, step))
-    _warn(disagreement, ConvergenceWarning)
+    for about, sentence in model._fit_counts(counts, model._wishes(), (rate, size, step)):
+        # A recording is not counts, and nobody takes it for them.
+        if about != "data":
+            _warn(sentence, WARNINGS[about])
     model.n_features_in_ = size // 2 + 1
     if model.components_.shape[0] == 0:
         raise ValueError("no part is on often enough to count, so there is nothing to take apart: use a larger max_iter")

@@ -36,6 +36,10 @@ class DataWarning(UserWarning):
     """X is unlikely to hold counts: the sentence says what it looks like and what to give instead."""
 
 
+# What a warning of the library is about, and how Python has it.
+WARNINGS: dict[str, type[Warning]] = {"data": DataWarning, "disagreement": ConvergenceWarning, "limit": UserWarning}
+
+
 @dataclass(frozen=True)
 class Prior:
     """The prior: W ~ Gamma(a, b), H ~ Gamma(c, d), pi ~ Beta(a0 / K, b0 (K - 1) / K).
@@ -61,9 +65,9 @@ class BetaProcessNMF(Base):
     ----------
     n_components : int or None, default=None
         None to find the number of components; an int for exactly so many. Only with ``preset="auto"``.
-    max_components : int or None, default=500
-        The most components when their number is found (the truncation level of the beta process). None: 500, and more
-        if there are more. Not used if `n_components` is given.
+    max_components : int or None, default=None
+        The most components (the truncation level of the beta process). None: 500, and more if there are more; with
+        ``preset="paper"`` 500.
     engine : {"gibbs", "ssmf", "gibbs-expected"} or None, default=None
         The algorithm. "gibbs" is exact and needs whole counts; "ssmf" is Algorithm 1 of the paper; "gibbs-expected" is
         its Algorithm 2 as printed. None: "gibbs", or "ssmf" if X has fractions; with ``preset="paper"`` "ssmf".
@@ -219,7 +223,7 @@ class BetaProcessNMF(Base):
         self,
         n_components: int | None = None,
         *,
-        max_components: int | None = 500,
+        max_components: int | None = None,
         engine: str | None = None,
         preset: str = "auto",
         prior: Prior | Mapping[str, float] | None = None,
@@ -272,22 +276,21 @@ class BetaProcessNMF(Base):
             finds more components than X has rows or columns.
         ConvergenceWarning
             If the chains do not agree about the number of components, or about the model.
+        UserWarning
+            If the number of components comes within 10 % of a `max_components` that was given.
         """
         wishes = self._wishes()
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], True)
         _warn(counts.looks_like())
-        disagreement = self._fit_counts(counts, wishes)
-        # Neither a number that was asked for nor that of the paper's algorithm says anything about the data.
-        if wishes["preset"] == "auto" and wishes["forced"] is None:
-            _warn(counts.looks_like_after(self.n_components_))
-        _warn(disagreement, ConvergenceWarning)
+        for about, sentence in self._fit_counts(counts, wishes):
+            _warn(sentence, WARNINGS[about])
         return self
 
     def _fit_counts(
         self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
-    ) -> str | None:
-        """Fits, and says what the chains do not agree about; `guess` is (rate, window, hop) of a spectrogram."""
+    ) -> list[tuple[str, str]]:
+        """Fits, and says what keeps the result from being trusted; `guess` is (rate, window, hop) of a spectrogram."""
         progress = Progress() if self.verbose else None
         found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
         if found is not None:
@@ -296,7 +299,7 @@ class BetaProcessNMF(Base):
                 progress.finish(self._last_line(found))
         if error is not None:
             raise error
-        return None if found is None else found["disagreement"]
+        return [] if found is None else list(found["warnings"])
 
     def fit_transform(self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Floats:
         """`fit`, then `transform` of the same X: what `activations_` holds is the average over W as well."""
@@ -487,17 +490,13 @@ class BetaProcessNMF(Base):
         for name, value in texts:
             if not (isinstance(value, str) or (name != "preset" and value is None)):
                 raise TypeError(f"{name} is {value!r}: it must be a string")
-        if self.preset == "paper" and forced is not None:
-            raise ValueError(
-                f'n_components is {forced}: only the search can find so many. Use preset="auto", or max_components'
-            )
         chains = _whole("n_chains", self.n_chains)
         if self.tol is not None and not isinstance(self.tol, (int, float, np.integer, np.floating)):
             raise TypeError(f"tol is {self.tol!r}: it must be a number or None")
         return {
             "preset": self.preset,
             "engine": self.engine,
-            "components": most if forced is None else None,
+            "components": most,
             "forced": forced,
             "iterations": _whole("max_iter", self.max_iter),
             "tolerance": None if self.tol is None else float(self.tol),
@@ -517,13 +516,7 @@ class BetaProcessNMF(Base):
         given: Mapping[str, Any] = asdict(self.prior) if isinstance(self.prior, Prior) else self.prior
         if not isinstance(given, Mapping):
             raise TypeError(f"prior is {self.prior!r}: it must be a Prior, a mapping or None")
-        numbers = {name: float(value) for name, value in given.items() if value is not None}
-        learned = [name for name in ("a", "b", "c", "d") if name in numbers]
-        if learned and self.preset == "auto":
-            raise ValueError(
-                f"{learned[0]} cannot be set here, a, b, c and d are learned: leave it out or use preset=\"paper\""
-            )
-        return numbers
+        return {name: float(value) for name, value in given.items() if value is not None}
 
     def _watch(self, progress: Progress | None) -> Callable[[dict[str, Any]], bool] | None:
         callback = self.callback

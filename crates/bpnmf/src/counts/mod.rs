@@ -424,7 +424,7 @@ impl Counts {
                 range: "between 0 and 1",
             });
         }
-        self.require_whole("thinning")?;
+        self.require_whole(crate::diagnose::HeldOut::WHO)?;
         let (mut kept, mut held) = (SparseParts::default(), SparseParts::default());
         for t in 0..self.observations {
             let mut stream = Key::new(seed).stream(Site::Thinning, 0, t as u32, 0);

@@ -16,6 +16,9 @@ pub struct HeldOut {
 }
 
 impl HeldOut {
+    /// Who needs whole counts, in [`Error::NotWhole`](crate::Error::NotWhole) about counts that cannot be split.
+    pub const WHO: &str = "thinning";
+
     /// Splits `counts` into what to fit and what to hold out (see [`Counts::thinned`]).
     pub fn split(counts: &Counts, fraction: f64, seed: u64) -> Result<(Counts, Self), crate::Error> {
         let (kept, held) = counts.thinned(fraction, seed)?;

@@ -5,14 +5,15 @@ use super::activations::Activations;
 use super::dictionary::Dictionary;
 use super::draws::{Place, draw_row, draw_sites};
 use super::gibbs::FromPrior;
-use super::local::{Allocation, GROUP, LocalStep, Workspace, blocks};
+use super::local::{Allocation, GROUP, LocalStep, Workspace, portions};
 use super::mask::{Odds, Sweep};
 use crate::counts::Counts;
 use crate::kernel::flat_mut;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
-use crate::stats::SuffStats;
+use crate::statistics::{Sums, blocks_of};
 use crate::workers::Workers;
+use core::ops::Range;
 
 /// What the draws of one iteration have in common.
 #[derive(Clone, Copy)]
@@ -25,10 +26,28 @@ pub(super) struct Conditionals<'a> {
 }
 
 impl Conditionals<'_> {
-    /// S with Z summed out, in the order of the components, and then Z: leaves the sums over columns in `workspace`, and
-    /// those over features in `kept_shares`.
+    /// S with Z summed out, in the order of the components, and then Z, of all columns: leaves the sums over columns in
+    /// `workspace`, and those over features in `kept_shares`.
     pub(super) fn mask_and_counts(
         &self,
+        allocation: Allocation,
+        dictionary: &Dictionary,
+        activations: &mut Activations,
+        odds: &Odds,
+        workspace: &mut Workspace,
+    ) {
+        workspace.begin();
+        for (block, columns) in blocks_of(0..self.counts.observations()) {
+            self.mask_and_counts_of(columns, allocation, dictionary, activations, odds, workspace);
+            workspace.keep(block);
+        }
+        workspace.total();
+    }
+
+    /// The same of the columns of a block.
+    pub(super) fn mask_and_counts_of(
+        &self,
+        columns: Range<usize>,
         allocation: Allocation,
         dictionary: &Dictionary,
         activations: &mut Activations,
@@ -44,20 +63,17 @@ impl Conditionals<'_> {
             iteration,
         };
         workspace.start(counts, dictionary);
-        let mut shares = core::mem::take(&mut workspace.kept_shares);
-        shares.clear();
-        for columns in blocks(counts, 0..counts.observations(), workers) {
-            local.run(columns, activations, workers, workspace);
-            shares.extend_from_slice(&workspace.shares);
+        for columns in portions(counts, columns, workers) {
+            local.run(columns.clone(), activations, workers, workspace);
+            workspace.keep_shares(columns, dictionary.components());
         }
-        workspace.kept_shares = shares;
         workspace.finish(allocation, dictionary);
     }
 
     /// W given Z, H and S. `rate` is that of the prior of a component.
     pub(super) fn dictionary(
         &self,
-        stats: &SuffStats,
+        stats: &Sums,
         dictionary: &mut Dictionary,
         rate: impl Fn(usize) -> f64 + Sync + Send,
     ) {
@@ -73,14 +89,25 @@ impl Conditionals<'_> {
         dictionary.settle();
     }
 
-    /// H where S is on, given Z and W. `shares` is the sum over f of Z_ftk at `t * K + k`.
+    /// H where S is on, given Z and W, of all columns. `shares` is the sum over f of Z_ftk at `t * K + k`.
     pub(super) fn activations(&self, shares: &[f64], dictionary: &Dictionary, activations: &mut Activations) {
+        self.activations_of(0..self.counts.observations(), shares, dictionary, activations);
+    }
+
+    /// The same of the columns of a block.
+    pub(super) fn activations_of(
+        &self,
+        columns: Range<usize>,
+        shares: &[f64],
+        dictionary: &Dictionary,
+        activations: &mut Activations,
+    ) {
         let Self { counts, prior, key, iteration, workers } = *self;
         let (components, tiles) = (dictionary.components(), activations.tiles());
-        let (on, values) = activations.columns_mut(0, counts.observations());
+        let (on, values) = activations.columns_mut(columns.start, columns.end);
         let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
         workers.for_each(groups, |(group, (on, values)), _| {
-            let i = (group * GROUP) as u32;
+            let i = (columns.start + group * GROUP) as u32;
             let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
             let shape = |t: usize, k: usize| prior.c() + shares[t * components + k];
             let rate = |t: usize, k: usize| prior.d() + dictionary.observed_sum(k, counts.unexposed(t));

@@ -5,7 +5,7 @@ use super::conditionals::Conditionals;
 use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_listed};
 use super::jumps::{self, Jumped, Jumps, Moving};
-use super::local::Allocation;
+use super::local::{Allocation, Workspace};
 use super::mask::{Odds, Proposal};
 use super::scatter::{self, Scatter};
 use super::state::{Averages, Slots, Spread, report};
@@ -14,11 +14,14 @@ use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::Simd;
 use crate::noise::Noise;
+use crate::plan::EngineKind;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::search::Found;
+use crate::statistics::{Sums, blocks_of};
 use crate::workers::Workers;
+use core::ops::Range;
 
 /// The Gibbs sampler.
 ///
@@ -110,38 +113,72 @@ impl Gibbs {
         key: Key,
         workers: &Workers,
     ) -> Info {
-        let iteration = state.iteration;
-        let components = state.dictionary.components();
         let jumped = self.jump(counts, state, prior, key, workers);
-        let State { dictionary, activations, odds, averages, .. } = state;
-        let features = counts.features();
-        let conditionals = Conditionals { counts, prior, key, iteration, workers };
-        let in_model: Vec<bool> = (0..components).map(|k| jumps::in_model(odds, k)).collect();
+        let conditionals = Conditionals { counts, prior, key, iteration: state.iteration, workers };
         let workspace = &mut *workers.workspace();
-        conditionals.mask_and_counts(self.allocation(), dictionary, activations, odds, workspace);
-        let scatter = scatter.filter(|scatter| scatter.latent().is_some());
-        if let Some(scatter) = scatter {
-            let sums = &mut workspace.column_sums;
-            workspace.stats.log_likelihood +=
-                scatter.correction(data, dictionary, activations, sums, workers);
+        workspace.begin();
+        for (block, columns) in blocks_of(0..counts.observations()) {
+            self.local(conditionals, columns, scatter.map(|scatter| (scatter, data)), state, workspace);
+            workspace.keep(block);
         }
-        let stats = &workspace.stats;
-        let mut info = report(data, prior, dictionary, odds, stats, workspace.tiers, 1.0, workers.simd);
-        info.jumped = jumped;
-        if scatter.is_some() {
-            info.activation = scatter::expected(data, dictionary, activations);
+        workspace.total();
+        let info = self.global(conditionals, &workspace.stats, scatter, data, state);
+        for (_, columns) in blocks_of(0..counts.observations()) {
+            self.follow(conditionals, columns, &workspace.kept_shares, state);
         }
+        Info { jumped, ..info }
+    }
 
-        conditionals.dictionary(stats, dictionary, |_| prior.b());
-        conditionals.activations(&workspace.kept_shares, dictionary, activations);
-        conditionals.odds(&stats.usage, odds, jumps::shapes(prior, |k| in_model[k]));
+    /// The local half of an iteration: the mask and the counts of the columns of a block given W and pi. Leaves its sums in
+    /// `workspace`.
+    pub(super) fn local(
+        &self,
+        conditionals: Conditionals<'_>,
+        columns: Range<usize>,
+        scatter: Option<(&Scatter, &Counts)>,
+        state: &mut State,
+        workspace: &mut Workspace,
+    ) {
+        let State { dictionary, activations, odds, .. } = state;
+        let allocation = self.allocation();
+        conditionals.mask_and_counts_of(
+            columns.clone(),
+            allocation,
+            dictionary,
+            activations,
+            odds,
+            workspace,
+        );
+        if let Some((scatter, data)) = scatter {
+            let Workspace { stats, column_sums, .. } = workspace;
+            let workers = conditionals.workers;
+            scatter.put_right(data, dictionary, activations, columns, stats, column_sums, workers);
+        }
+    }
 
-        state.iteration += 1;
+    /// The global half: the report of what there was, then W and pi given the sums over all blocks, and their averages.
+    pub(super) fn global(
+        &self,
+        conditionals: Conditionals<'_>,
+        sums: &Sums,
+        scatter: Option<&Scatter>,
+        data: &Counts,
+        state: &mut State,
+    ) -> Info {
+        let Conditionals { prior, iteration, workers, .. } = conditionals;
+        let State { dictionary, odds, averages, .. } = state;
+        let (features, components) = (dictionary.features(), dictionary.components());
+        let in_model: Vec<bool> = (0..components).map(|k| jumps::in_model(odds, k)).collect();
+        let mut info = report(data, prior, dictionary, odds, sums, 1.0, workers.simd);
+        if scatter.is_some_and(|scatter| scatter.latent().is_some()) {
+            info.activation = sums.expected_scattered;
+        }
+        conditionals.dictionary(sums, dictionary, |_| prior.b());
+        conditionals.odds(&sums.usage, odds, jumps::shapes(prior, |k| in_model[k]));
+
         // Until the burn-in is over the average is the last state itself.
         averages.draws = if iteration <= self.burn_in { 1 } else { averages.draws + 1 };
         let rate = 1.0 / f64::from(averages.draws);
-        let all = 0..counts.observations();
-        averages.blend_columns(workers.simd, activations, all, rate, |_, _, h| f64::from(h));
         for k in 0..components {
             let means = &mut averages.dictionary[k * features..][..features];
             for (mean, &w) in means.iter_mut().zip(dictionary.row(k)) {
@@ -153,21 +190,41 @@ impl Gibbs {
         averages.log_likelihood += rate * (info.log_likelihood - averages.log_likelihood);
         // States of the expected counts are no draws from the posterior.
         if iteration >= self.burn_in && !self.expected {
-            let new = || Spread::new(features, components, counts.observations());
-            averages.spread.get_or_insert_with(new).blend(workers.simd, dictionary, activations, rate);
+            let new = || Spread::new(features, components, data.observations());
+            averages.spread.get_or_insert_with(new).blend_signatures(workers.simd, dictionary, rate);
         }
+        state.iteration += 1;
         info
+    }
+
+    /// What the columns of a block do after the global half: H given the new W, and their averages. `shares` is the sum over
+    /// f of Z_ftk at `t * K + k`.
+    pub(super) fn follow(
+        &self,
+        conditionals: Conditionals<'_>,
+        columns: Range<usize>,
+        shares: &[f64],
+        state: &mut State,
+    ) {
+        let simd = conditionals.workers.simd;
+        let State { dictionary, activations, averages, .. } = state;
+        conditionals.activations_of(columns.clone(), shares, dictionary, activations);
+        let rate = 1.0 / f64::from(averages.draws);
+        averages.blend_columns(simd, activations, columns.clone(), rate, |_, _, h| f64::from(h));
+        if let Some(spread) = averages.spread.as_mut().filter(|_| conditionals.iteration >= self.burn_in) {
+            spread.blend_exposures(simd, dictionary, activations, columns, rate);
+        }
     }
 }
 
 impl Engine for Gibbs {
     fn name(&self) -> &'static str {
-        if self.expected { "gibbs-expected" } else { "gibbs" }
+        if self.expected { EngineKind::GibbsExpected.name() } else { EngineKind::Gibbs.name() }
     }
 
     fn check(&self, counts: &Counts) -> Result<(), Error> {
         self.noise.check()?;
-        if self.expected { Ok(()) } else { counts.require_whole("gibbs") }
+        if self.expected { Ok(()) } else { counts.require_whole(self.name()) }
     }
 
     fn noise(&self) -> Noise {

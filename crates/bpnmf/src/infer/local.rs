@@ -1,7 +1,8 @@
 //! The local step of every engine: sweep the mask, then allocate the counts, column by column.
 //!
-//! Columns are handled in blocks. Within a block threads take columns; the sums over columns are then taken by
-//! components, each in the order of the columns. So neither threads nor the size of a block change a bit.
+//! The columns of a block are handled in portions. Within a portion threads take columns; the sums over columns are then taken
+//! by components, each in the order of the columns. So neither threads nor the size of a portion change a bit. The sums of
+//! blocks become [`Statistics`].
 
 use super::activations::Activations;
 pub(crate) use super::allocate::Allocation;
@@ -12,7 +13,7 @@ use super::scatter;
 use crate::counts::Counts;
 use crate::kernel::doubles::{Line, flat_lines};
 use crate::kernel::{LANES, Tile};
-use crate::stats::SuffStats;
+use crate::statistics::{Statistics, Sums, blocks_of};
 use crate::workers::Workers;
 use core::ops::Range;
 
@@ -33,13 +34,17 @@ pub(crate) struct LocalStep<'a, P> {
 /// Buffers of the local step, allocated once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Workspace {
-    pub(crate) stats: SuffStats,
-    pub(crate) tiers: Tiers,
+    /// Of the block at hand; after [`Self::total`] of all blocks.
+    pub(crate) stats: Sums,
+    /// The blocks that are done.
+    statistics: Statistics,
+    /// Sums that nobody needs, for their memory.
+    spare: Vec<Sums>,
     columns: Vec<Allocated>,
     /// What becomes `stats.allocated` once it is multiplied by W: two lines for every tile of features, component after
     /// component. Not if counts are drawn.
     sums: Vec<Line>,
-    /// sum over f of Z_ftk for the columns of the block, at `(t - from) * K + k`; only sites that are on mean anything.
+    /// sum over f of Z_ftk for the columns of the portion, at `(t - from) * K + k`; only sites that are on mean anything.
     pub(crate) shares: Vec<f64>,
     /// The same for all columns, for the engine that needs them after W.
     pub(crate) kept_shares: Vec<f64>,
@@ -56,20 +61,25 @@ pub(crate) struct Scratch {
 }
 
 impl Workspace {
-    /// Clears the sums.
+    /// Forgets all blocks, those of an iteration that came to no end, too.
+    pub(crate) fn begin(&mut self) {
+        let left = self.statistics.take(&mut self.spare);
+        self.spare.extend(left);
+    }
+
+    /// Clears the sums for the next block.
     pub(crate) fn start(&mut self, counts: &Counts, dictionary: &Dictionary) {
         self.stats.clear(counts.features(), dictionary.components(), counts.has_missing());
-        self.tiers = Tiers::default();
         self.sums.clear();
         self.sums.resize(dictionary.components() * lines_of(counts), Line::ZERO);
     }
 
-    /// The components that are on in the columns of the last block, with their activation.
+    /// The components that are on in the columns of the last portion, with their activation.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[(usize, f32)]> {
         self.columns.iter().map(|column| &column.parts[..])
     }
 
-    /// Completes the sums after the last block.
+    /// Completes the sums after the last portion of a block.
     pub(crate) fn finish(&mut self, allocation: Allocation, dictionary: &Dictionary) {
         let components = dictionary.components();
         let features = self.stats.allocated.len() / components;
@@ -84,14 +94,65 @@ impl Workspace {
     }
 }
 
+impl Workspace {
+    /// Keeps the sums of a block that is complete.
+    pub(crate) fn keep(&mut self, block: usize) {
+        let next = self.spare.pop().unwrap_or_default();
+        self.statistics.insert(block, core::mem::replace(&mut self.stats, next), &mut self.spare);
+    }
+
+    /// Takes out the blocks that were kept so far.
+    #[cfg(test)]
+    pub(crate) fn take_kept(&mut self) -> Statistics {
+        core::mem::take(&mut self.statistics)
+    }
+
+    /// Keeps blocks that were taken out.
+    #[cfg(test)]
+    pub(crate) fn keep_all(&mut self, statistics: Statistics) {
+        self.statistics.add(statistics, &mut self.spare);
+    }
+
+    /// Adds up the blocks that were kept.
+    pub(crate) fn total(&mut self) {
+        if let Some(total) = self.statistics.take(&mut self.spare) {
+            self.spare.push(core::mem::replace(&mut self.stats, total));
+        }
+    }
+
+    /// Keeps what the columns of a portion were given, for the half of an iteration that comes after W.
+    pub(crate) fn keep_shares(&mut self, columns: Range<usize>, components: usize) {
+        let at = columns.start * components..columns.end * components;
+        if self.kept_shares.len() < at.end {
+            self.kept_shares.resize(at.end, 0.0);
+        }
+        self.kept_shares[at].copy_from_slice(&self.shares);
+    }
+
+    /// Takes the sums of H over all columns anew.
+    pub(crate) fn sum_activations(&mut self, counts: &Counts, activations: &Activations) {
+        self.begin();
+        for (block, columns) in blocks_of(0..counts.observations()) {
+            let mut sums = self.spare.pop().unwrap_or_default();
+            sums.clear(counts.features(), activations.components(), counts.has_missing());
+            sums.sum_activations(counts, activations, columns);
+            self.statistics.insert(block, sums, &mut self.spare);
+        }
+        if let Some(mut total) = self.statistics.take(&mut self.spare) {
+            self.stats.swap_activations(&mut total);
+            self.spare.push(total);
+        }
+    }
+}
+
 /// Lines of the sums of one component.
 fn lines_of(counts: &Counts) -> usize {
     2 * counts.features().div_ceil(LANES)
 }
 
-/// Cuts `columns` into blocks: enough columns for every thread, few enough to stay in cache, and whole runs of those that
+/// Cuts the columns of a block into portions: enough columns for every thread, few enough to stay in cache, and whole runs of those that
 /// are added up together.
-pub(crate) fn blocks(
+pub(crate) fn portions(
     counts: &Counts,
     columns: Range<usize>,
     workers: &Workers,
@@ -100,12 +161,12 @@ pub(crate) fn blocks(
         if compact(counts) { counts.nonzeros().div_ceil(counts.observations()) } else { counts.features() };
     let fitting =
         (80_000 / entries.max(1)).clamp(TOGETHER, 16 * GROUP) / TOGETHER * TOGETHER * workers.threads();
-    let block = workers.block.unwrap_or(fitting).max(1).next_multiple_of(TOGETHER);
-    columns.clone().step_by(block).map(move |from| from..(from + block).min(columns.end))
+    let portion = workers.block.unwrap_or(fitting).max(1).next_multiple_of(TOGETHER);
+    columns.clone().step_by(portion).map(move |from| from..(from + portion).min(columns.end))
 }
 
 impl<P: Proposal> LocalStep<'_, P> {
-    /// Sweeps and allocates a block of columns and adds it to the sums of `workspace`.
+    /// Sweeps and allocates a portion of columns and adds it to the sums of `workspace`.
     pub(crate) fn run(
         &self,
         columns: Range<usize>,
@@ -117,7 +178,7 @@ impl<P: Proposal> LocalStep<'_, P> {
         let components = activations.components();
         let tiles = activations.tiles();
         let (from, to) = (columns.start, columns.end);
-        let Workspace { stats, tiers, columns: done, sums, shares, .. } = workspace;
+        let Workspace { stats, columns: done, sums, shares, .. } = workspace;
         if done.len() < columns.len() {
             done.resize_with(columns.len(), Allocated::default);
         }
@@ -162,7 +223,7 @@ impl<P: Proposal> LocalStep<'_, P> {
             }
             stats.log_likelihood += column.log_likelihood;
             stats.ln_activation += column.ln_activation;
-            tiers.add(&column.tiers);
+            stats.tiers.add(&column.tiers);
         }
     }
 

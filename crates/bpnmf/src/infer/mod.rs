@@ -6,6 +6,7 @@ mod chunks;
 mod conditionals;
 pub(crate) mod dictionary;
 pub(crate) mod draws;
+mod encode;
 #[cfg(test)]
 mod exactness_tests;
 pub(crate) mod gibbs;

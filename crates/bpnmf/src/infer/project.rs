@@ -154,7 +154,7 @@ impl Basis {
     /// ```
     /// use bpnmf::*;
     /// let counts = Recipe { features: 20, observations: 60, ..Default::default() }.draw(3)?.counts;
-    /// let Settings { engine, prior, options } = Plan::default().settings_for(&counts)?;
+    /// let Job { engine, prior, options, .. } = Plan::default().job(&counts)?.0;
     /// let workers = Workers::serial();
     /// let fit = run(engine.as_ref(), &counts, &prior, &options, &workers, &mut |_: &TraceRow| true)?;
     /// let found = fit.discovery.as_ref().expect("the default plan searches");

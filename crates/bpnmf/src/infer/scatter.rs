@@ -19,7 +19,9 @@ use crate::noise::Noise;
 use crate::random::Key;
 use crate::random::tables::{Seats, expected_tables};
 use crate::special::{digamma_ln_gammas, ln, ln_1p};
+use crate::statistics::Sums;
 use crate::workers::Workers;
+use core::ops::Range;
 use std::io;
 use std::sync::Arc;
 
@@ -239,34 +241,55 @@ impl Scatter {
         });
     }
 
-    /// log p(X) less what it is for the Poisson counts L with their exposures, both without log x!.
-    pub(crate) fn correction(
+    /// Brings the sums over `columns`, which were taken of L, to what they are of X, unless no entry scatters. `memory` is for
+    /// a number a column.
+    pub(crate) fn put_right(
         &self,
         data: &Counts,
         dictionary: &Dictionary,
         activations: &Activations,
+        columns: Range<usize>,
+        sums: &mut Sums,
+        memory: &mut Vec<f64>,
+        workers: &Workers,
+    ) {
+        if self.latent().is_some() {
+            sums.log_likelihood +=
+                self.correction(data, dictionary, activations, columns.clone(), memory, workers);
+            sums.expected_scattered = expected(data, dictionary, activations, columns);
+        }
+    }
+
+    /// log p(X) of `columns` less what it is for the Poisson counts L with their exposures, both without log x!.
+    fn correction(
+        &self,
+        data: &Counts,
+        dictionary: &Dictionary,
+        activations: &Activations,
+        columns: Range<usize>,
         sums: &mut Vec<f64>,
         workers: &Workers,
     ) -> f64 {
         let (Some(frozen), Some(latent)) = (&self.frozen, self.latent()) else { return 0.0 };
         let model = Model { data, dictionary, activations, frozen };
         sums.clear();
-        sums.resize(data.observations(), 0.0);
+        sums.resize(columns.len(), 0.0);
         workers.for_each(sums.chunks_mut(GROUP).enumerate(), |(group, sums), scratch| {
-            correct_columns(workers.simd, model, latent, group * GROUP, sums, &mut scratch.scatter);
+            let first = columns.start + group * GROUP;
+            correct_columns(workers.simd, model, latent, first, sums, &mut scratch.scatter);
         });
         sums.iter().sum()
     }
 }
 
-/// The number of counts that is expected, sum over the observed entries of W H S.
-pub(crate) fn expected(data: &Counts, dictionary: &Dictionary, activations: &Activations) -> f64 {
+/// The number of counts that is expected in `columns`, sum over the observed entries of W H S.
+fn expected(data: &Counts, dictionary: &Dictionary, activations: &Activations, columns: Range<usize>) -> f64 {
     let of_column = |t: usize| {
         let unexposed = data.unexposed(t);
         let part = |(k, h): (usize, f32)| f64::from(h) * dictionary.observed_sum(k, unexposed);
         activations.column(t).iter().map(part).sum::<f64>()
     };
-    (0..data.observations()).map(of_column).sum()
+    columns.map(of_column).sum()
 }
 
 dispatch! {

@@ -4,7 +4,7 @@ use super::activations::Activations;
 use super::dictionary::{Dictionary, stored};
 use super::draws::{Place, draw_listed, draw_row, draw_sites};
 use super::gibbs::{FREEZE_EVERY, init_mask, start_means};
-use super::local::{Allocation, GROUP, LocalStep, blocks};
+use super::local::{Allocation, GROUP, LocalStep, Workspace, portions};
 use super::mask::{Odds, Proposal, Sweep};
 use super::scatter::{self, Scatter};
 use super::state::{Averages, Slots, Variational, blend, fade, report};
@@ -13,11 +13,14 @@ use crate::counts::Counts;
 use crate::error::Error;
 use crate::kernel::{Simd, flat_mut};
 use crate::noise::Noise;
+use crate::plan::EngineKind;
 use crate::prior::CheckedPrior;
 use crate::random::gamma::gamma_at;
 use crate::random::{Key, Site};
 use crate::search::Found;
+use crate::statistics::{Sums, blocks_of};
 use crate::workers::Workers;
+use core::ops::Range;
 
 /// Algorithm 1 of the paper, and the options in which its text and the authors' code differ.
 ///
@@ -92,9 +95,136 @@ impl Proposal for FromQ<'_> {
     }
 }
 
+/// What the halves of an iteration are given beside the state.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'a> {
+    /// Poisson counts: the data, or those behind them.
+    pub(super) counts: &'a Counts,
+    pub(super) prior: &'a CheckedPrior,
+    pub(super) key: Key,
+    pub(super) workers: &'a Workers,
+}
+
+/// Lines 3 and 4: W and pi.
+pub(super) fn draw_dictionary(key: Key, state: &mut State, workers: &Workers) {
+    let State { dictionary, odds, variational, iteration, .. } = state;
+    let q = variational.as_ref().expect("a state made by this engine");
+    let (features, iteration) = (dictionary.features(), *iteration);
+    workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
+        let (nu, rho) = (&q.nu_w[k * features..], &q.rho_w[k * features..]);
+        let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
+        draw_row(place, &mut flat_mut(row)[..features], |f| nu[f], |f| rho[f]);
+    });
+    dictionary.settle();
+    odds.fill(|k| {
+        key.stream(Site::Inclusion, iteration, 0, k as u32).logit_beta(q.alpha_pi[k], q.beta_pi[k])
+    });
+}
+
+/// Line 5: H of the sites that are on, of some columns.
+pub(super) fn draw_activations(columns: Range<usize>, key: Key, state: &mut State, workers: &Workers) {
+    let State { activations, variational, iteration, .. } = state;
+    let q = variational.as_ref().expect("a state made by this engine");
+    let (tiles, components) = (activations.tiles(), activations.components());
+    let (on, values) = activations.columns_mut(columns.start, columns.end);
+    let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
+    workers.for_each(groups, |(group, (on, values)), _| {
+        let i = (columns.start + group * GROUP) as u32;
+        let place = Place { simd: workers.simd, key, site: Site::Activation, iteration: *iteration, i };
+        let at = |t: usize, k: usize| t * components + k;
+        draw_sites(place, tiles, on, values, |t, k| q.nu_h[at(t, k)], |t, k| q.rho_h[at(t, k)]);
+    });
+}
+
+impl Ssmf {
+    /// Line 6, the local half of an iteration: the mask and E[Z] of the columns of a block; the updates of q(H), whose columns
+    /// are then done with. Leaves its sums in `workspace`.
+    pub(super) fn local(
+        &self,
+        given: Given<'_>,
+        columns: Range<usize>,
+        state: &mut State,
+        workspace: &mut Workspace,
+    ) {
+        let Given { counts, prior, key, workers } = given;
+        let State { dictionary, activations, odds, variational, averages, iteration, .. } = state;
+        let (iteration, components) = (*iteration, dictionary.components());
+        let q = variational.as_mut().expect("a state made by this engine");
+        let eta = self.step_size(iteration);
+        let keep = 1.0 - eta;
+        workspace.start(counts, dictionary);
+        for columns in portions(counts, columns, workers) {
+            let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
+            let local = LocalStep {
+                sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
+                sweeps: self.sweeps,
+                allocation: Allocation::Expected,
+                iteration,
+            };
+            local.run(columns.clone(), activations, workers, workspace);
+
+            let at = columns.start * components..columns.end * components;
+            let size = GROUP * components;
+            let parameters = q.nu_h[at.clone()].chunks_mut(size).zip(q.rho_h[at.clone()].chunks_mut(size));
+            let means = averages.masked[at.clone()].chunks_mut(size);
+            let means = means.zip(averages.inclusion[at].chunks_mut(size));
+            let groups = parameters.zip(means).zip(workspace.shares.chunks(size)).enumerate();
+            workers.for_each(groups, |(group, (((nu, rho), (masked, inclusion)), shares)), _| {
+                blend(workers.simd, nu, keep, eta * prior.c());
+                blend(workers.simd, rho, keep, eta * prior.d());
+                fade(workers.simd, masked, keep as f32);
+                fade(workers.simd, inclusion, keep as f32);
+                let first = group * GROUP;
+                for (c, parts) in workspace.parts().skip(first).take(nu.len() / components).enumerate() {
+                    let unexposed = counts.unexposed(columns.start + first + c);
+                    for &(k, _) in parts {
+                        let at = c * components + k;
+                        let (share, sum) = (shares[at], dictionary.observed_sum(k, unexposed));
+                        nu[at] += eta * share;
+                        rho[at] += eta * sum;
+                        masked[at] += (eta * ((prior.c() + share) / (prior.d() + sum))) as f32;
+                        inclusion[at] += eta as f32;
+                    }
+                }
+            });
+        }
+        workspace.finish(Allocation::Expected, dictionary);
+    }
+
+    /// Line 7, the global half: the report of what there was, then q(W) and q(pi) given the sums over all blocks of a batch.
+    pub(super) fn global(&self, given: Given<'_>, batch: &Batch<'_>, sums: &Sums, state: &mut State) -> Info {
+        let Given { prior, workers, .. } = given;
+        let State { dictionary, odds, variational, averages, iteration, .. } = state;
+        let q = variational.as_mut().expect("a state made by this engine");
+        let (features, components) = (dictionary.features(), dictionary.components());
+        let (eta, scale) = (self.step_size(*iteration), batch.scale());
+        let keep = 1.0 - eta;
+        let info = report(batch.counts, prior, dictionary, odds, sums, scale, workers.simd);
+        let parameters = q.nu_w.chunks_mut(features).zip(q.rho_w.chunks_mut(features));
+        workers.for_each(parameters.enumerate(), |(k, (nu, rho)), _| {
+            let allocated = &sums.allocated[k * features..][..features];
+            for f in 0..features {
+                nu[f] = keep * nu[f] + eta * (prior.a() + scale * allocated[f]);
+                rho[f] =
+                    keep * rho[f] + eta * (prior.b() + scale * sums.observed_activation(k, k * features + f));
+            }
+        });
+        let observations = batch.counts.observations() as f64;
+        for k in 0..components {
+            let usage = scale * sums.usage[k];
+            q.alpha_pi[k] = keep * q.alpha_pi[k] + eta * (prior.pi_on() + usage);
+            q.beta_pi[k] = keep * q.beta_pi[k] + eta * (prior.pi_off() + observations - usage);
+        }
+        averages.draws += 1;
+        averages.log_likelihood += eta * (info.log_likelihood - averages.log_likelihood);
+        *iteration += 1;
+        info
+    }
+}
+
 impl Engine for Ssmf {
     fn name(&self) -> &'static str {
-        "ssmf"
+        EngineKind::Ssmf.name()
     }
 
     fn check(&self, _: &Counts) -> Result<(), Error> {
@@ -201,117 +331,40 @@ impl Engine for Ssmf {
                 all: data.observations(),
             });
         }
-        let features = data.features();
         let iteration = state.iteration;
-        let components = state.dictionary.components();
-        let State { dictionary, activations, odds, variational, averages, scatter, .. } = state;
-        let q = variational.as_mut().expect("a state made by this engine");
-        let eta = self.step_size(iteration);
-        let keep = 1.0 - eta;
-
         // Lines 3 to 5: sample W and pi now, H of the sites that are on, and of the others when it is needed.
-        workers.for_each(dictionary.rows_mut().enumerate(), |(k, row), _| {
-            let (nu, rho) = (&q.nu_w[k * features..], &q.rho_w[k * features..]);
-            let place = Place { simd: workers.simd, key, site: Site::Dictionary, iteration, i: k as u32 };
-            draw_row(place, &mut flat_mut(row)[..features], |f| nu[f], |f| rho[f]);
-        });
-        dictionary.settle();
-        odds.fill(|k| {
-            key.stream(Site::Inclusion, iteration, 0, k as u32).logit_beta(q.alpha_pi[k], q.beta_pi[k])
-        });
-
-        let tiles = activations.tiles();
-        let (on, values) = activations.columns_mut(batch.columns.start, batch.columns.end);
-        let groups = on.chunks(GROUP * tiles).zip(values.chunks_mut(GROUP * tiles)).enumerate();
-        workers.for_each(groups, |(group, (on, values)), _| {
-            let i = (batch.columns.start + group * GROUP) as u32;
-            let place = Place { simd: workers.simd, key, site: Site::Activation, iteration, i };
-            let at = |t: usize, k: usize| t * components + k;
-            draw_sites(place, tiles, on, values, |t, k| q.nu_h[at(t, k)], |t, k| q.rho_h[at(t, k)]);
-        });
-
-        if let Some(scatter) = scatter {
+        draw_dictionary(key, state, workers);
+        draw_activations(batch.columns.clone(), key, state, workers);
+        let mut scatter = state.scatter.take();
+        if let Some(scatter) = &mut scatter {
+            let (dictionary, activations) = (&state.dictionary, &state.activations);
             if iteration.is_multiple_of(FREEZE_EVERY) || !scatter.is_frozen() {
                 scatter.freeze(data, dictionary, activations, workers);
             }
             let place = scatter::Place { key, iteration, allocation: Allocation::Expected };
             scatter.redraw(data, dictionary, activations, place, workers);
         }
-        let scatter = scatter.as_ref().filter(|scatter| scatter.latent().is_some());
-        let counts = scatter.and_then(Scatter::latent).unwrap_or(data);
-
-        // Line 6: the mask and E[Z]; the updates of q(H), whose columns are then done with.
+        let latent = scatter.as_ref().and_then(Scatter::latent);
+        let given = Given { counts: latent.unwrap_or(data), prior, key, workers };
         let workspace = &mut *workers.workspace();
-        workspace.start(counts, dictionary);
-        for columns in blocks(counts, batch.columns.clone(), workers) {
-            let proposal = FromQ { key, iteration, components, nu_h: &q.nu_h, rho_h: &q.rho_h };
-            let local = LocalStep {
-                sweep: Sweep { counts, dictionary, odds, proposal: &proposal, key, number: 0 },
-                sweeps: self.sweeps,
-                allocation: Allocation::Expected,
-                iteration,
-            };
-            local.run(columns.clone(), activations, workers, workspace);
-
-            let at = columns.start * components..columns.end * components;
-            let size = GROUP * components;
-            let parameters = q.nu_h[at.clone()].chunks_mut(size).zip(q.rho_h[at.clone()].chunks_mut(size));
-            let means = averages.masked[at.clone()].chunks_mut(size);
-            let means = means.zip(averages.inclusion[at].chunks_mut(size));
-            let groups = parameters.zip(means).zip(workspace.shares.chunks(size)).enumerate();
-            workers.for_each(groups, |(group, (((nu, rho), (masked, inclusion)), shares)), _| {
-                blend(workers.simd, nu, keep, eta * prior.c());
-                blend(workers.simd, rho, keep, eta * prior.d());
-                fade(workers.simd, masked, keep as f32);
-                fade(workers.simd, inclusion, keep as f32);
-                let first = group * GROUP;
-                for (c, parts) in workspace.parts().skip(first).take(nu.len() / components).enumerate() {
-                    let unexposed = counts.unexposed(columns.start + first + c);
-                    for &(k, _) in parts {
-                        let at = c * components + k;
-                        let (share, sum) = (shares[at], dictionary.observed_sum(k, unexposed));
-                        nu[at] += eta * share;
-                        rho[at] += eta * sum;
-                        masked[at] += (eta * ((prior.c() + share) / (prior.d() + sum))) as f32;
-                        inclusion[at] += eta as f32;
-                    }
-                }
-            });
-        }
-        workspace.finish(Allocation::Expected, dictionary);
-        let scale = batch.scale();
-        if let Some(scatter) = scatter {
-            let sums = &mut workspace.column_sums;
-            workspace.stats.log_likelihood +=
-                scatter.correction(data, dictionary, activations, sums, workers);
-        }
-        let stats = &workspace.stats;
-        let mut info = report(data, prior, dictionary, odds, stats, workspace.tiers, scale, workers.simd);
-        if scatter.is_some() {
-            info.activation = scatter::expected(data, dictionary, activations);
-        }
-
-        // Line 7: the rest of q.
-        let parameters = q.nu_w.chunks_mut(features).zip(q.rho_w.chunks_mut(features));
-        workers.for_each(parameters.enumerate(), |(k, (nu, rho)), _| {
-            let allocated = &stats.allocated[k * features..][..features];
-            for f in 0..features {
-                nu[f] = keep * nu[f] + eta * (prior.a() + scale * allocated[f]);
-                rho[f] = keep * rho[f]
-                    + eta * (prior.b() + scale * stats.observed_activation(k, k * features + f));
+        workspace.begin();
+        for (block, columns) in blocks_of(batch.columns.clone()) {
+            self.local(given, columns.clone(), state, workspace);
+            if let Some(scatter) = &scatter {
+                let State { dictionary, activations, .. } = &*state;
+                let Workspace { stats, column_sums, .. } = &mut *workspace;
+                scatter.put_right(data, dictionary, activations, columns, stats, column_sums, workers);
             }
-        });
-        let observations = counts.observations() as f64;
-        for k in 0..components {
-            let usage = scale * stats.usage[k];
-            q.alpha_pi[k] = keep * q.alpha_pi[k] + eta * (prior.pi_on() + usage);
-            q.beta_pi[k] = keep * q.beta_pi[k] + eta * (prior.pi_off() + observations - usage);
+            workspace.keep(block);
         }
-        averages.draws += 1;
-        averages.log_likelihood += eta * (info.log_likelihood - averages.log_likelihood);
-        state.iteration += 1;
+        workspace.total();
+        let mut info = self.global(given, batch, &workspace.stats, state);
+        if latent.is_some() {
+            info.activation = workspace.stats.expected_scattered;
+        }
+        state.scatter = scatter;
         if let Some(cutoff) = self.prune.filter(|_| iteration >= self.prune_from) {
-            prune(state, cutoff, features);
+            prune(state, cutoff, data.features());
         }
         Ok(info)
     }

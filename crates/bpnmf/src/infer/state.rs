@@ -11,7 +11,7 @@ use crate::kernel::{Lanes, Simd, dispatch};
 use crate::noise::Noise;
 use crate::prior::{CheckedPrior, ComponentsPrior};
 use crate::special::{ln, ln_beta, ln_gamma};
-use crate::stats::SuffStats;
+use crate::statistics::Sums;
 use core::ops::Range;
 
 /// W, H, S and pi as they stand, the parameters of q for the engine that has them, and running averages.
@@ -88,24 +88,31 @@ impl Spread {
         Self { signature: Moments::new(of_w), exposure: Moments::new(of_h) }
     }
 
-    /// Takes one more state in, with the weight `rate`.
-    pub(crate) fn blend(
-        &mut self,
-        simd: Simd,
-        dictionary: &Dictionary,
-        activations: &Activations,
-        rate: f64,
-    ) {
-        let (features, components) = (dictionary.features(), dictionary.components());
-        let Self { signature, exposure } = self;
+    /// Takes the signatures of one more state in, with the weight `rate`.
+    pub(crate) fn blend_signatures(&mut self, simd: Simd, dictionary: &Dictionary, rate: f64) {
+        let (features, signature) = (dictionary.features(), &mut self.signature);
         let rows = signature.mean.chunks_mut(features).zip(signature.variance.chunks_mut(features));
         for (k, (mean, variance)) in rows.enumerate() {
             let scale = (1.0 / dictionary.sum(k)) as f32;
             towards(simd, mean, variance, dictionary.row(k), scale, rate as f32);
         }
+    }
+
+    /// Takes its exposures in `columns` in.
+    pub(crate) fn blend_exposures(
+        &mut self,
+        simd: Simd,
+        dictionary: &Dictionary,
+        activations: &Activations,
+        columns: Range<usize>,
+        rate: f64,
+    ) {
+        let components = dictionary.components();
+        let at = columns.start * components..columns.end * components;
+        let Moments { mean, variance } = &mut self.exposure;
+        let moments = mean[at.clone()].chunks_mut(components).zip(variance[at].chunks_mut(components));
         let (mut parts, mut column) = (Vec::with_capacity(components), vec![0.0; components]);
-        let columns = exposure.mean.chunks_mut(components).zip(exposure.variance.chunks_mut(components));
-        for (t, (mean, variance)) in columns.enumerate() {
+        for (t, (mean, variance)) in columns.zip(moments) {
             column.fill(0.0);
             activations.column(t).list(&mut parts);
             parts.iter().for_each(|&(k, h)| column[k] = (f64::from(h) * dictionary.sum(k)) as f32);
@@ -254,8 +261,7 @@ pub(crate) fn report(
     prior: &CheckedPrior,
     dictionary: &Dictionary,
     odds: &Odds,
-    stats: &SuffStats,
-    tiers: Tiers,
+    stats: &Sums,
     scale: f64,
     simd: Simd,
 ) -> Info {
@@ -300,7 +306,7 @@ pub(crate) fn report(
         log_likelihood,
         log_joint: log_likelihood + mask + w + h,
         activation: expected,
-        tiers,
+        tiers: stats.tiers,
         jumped: Jumped::default(),
     }
 }

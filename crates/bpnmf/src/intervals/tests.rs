@@ -62,12 +62,8 @@ fn drawn(seed: u64) -> Drawn {
 }
 
 fn chains_of(counts: &Counts, chains: usize, seed: u64) -> Chains {
-    let Settings { engine, prior, options } = Plan { seed, ..Plan::default() }.settings_for(counts).unwrap();
-    let fits = run_chains(chains, seed, &Workers::new(2).unwrap(), |_, seed, workers| {
-        let options = RunOptions { seed, ..options.clone() };
-        run(engine.as_ref(), counts, &prior, &options, workers, &mut |_: &TraceRow| true)
-    });
-    Chains::new(fits.unwrap()).unwrap()
+    let (job, _) = Plan { seed, chains: Some(chains), ..Plan::default() }.job(counts).unwrap();
+    job.run(counts, &Workers::new(2).unwrap(), |_| None, |_| |_: &TraceRow| true).unwrap()
 }
 
 /// The component of the truth that looks most like component `k` of the model.
@@ -142,11 +138,10 @@ fn one_chain_has_the_intervals_of_its_own_draws_and_those_of_expected_counts_non
         assert!(3 * wide > means.len(), "{wide} of {}", means.len());
     }
     for kind in [EngineKind::Ssmf, EngineKind::GibbsExpected] {
-        let plan = Plan { engine: Some(kind), iterations: Some(10), ..Plan::default() };
-        let Settings { engine, prior, options } = plan.settings_for(&counts).unwrap();
-        let nobody = &mut |_: &TraceRow| true;
-        let fit = run(engine.as_ref(), &counts, &prior, &options, &Workers::serial(), nobody).unwrap();
-        assert_eq!(Chains::new(vec![fit]).unwrap().intervals, None);
+        let plan = Plan { engine: Some(kind), iterations: Some(10), chains: Some(1), ..Plan::default() };
+        let (job, _) = plan.job(&counts).unwrap();
+        let chains = job.run(&counts, &Workers::serial(), |_| None, |_| |_: &TraceRow| true).unwrap();
+        assert_eq!(chains.intervals, None);
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::args::{Cli, Command};
 use crate::checkpoint::Keeper;
 use crate::fit;
-use crate::fit::config::{Config, Place};
+use crate::fit::config::{Place, Request};
 use crate::fit::output::{Extra, Source};
 use crate::progress::{Mode, Progress};
 use bpnmf::Counts;
@@ -15,7 +15,7 @@ fn page(flags: &str, scale: f64) -> String {
     let Command::Fit(args) = Cli::parse_from(arguments.split_whitespace()).command else {
         panic!("it says fit");
     };
-    let mut config = Config::check(&args.model).unwrap_or_else(|_| panic!("{flags}"));
+    let request = Request::check(&args.model).unwrap_or_else(|_| panic!("{flags}"));
     let value = |f: usize, t: usize| {
         if (f < 3) == t.is_multiple_of(2) { scale * (9 + f + t % 3) as f64 } else { 0.0 }
     };
@@ -35,12 +35,13 @@ fn page(flags: &str, scale: f64) -> String {
         observation_names: None,
     };
     let place = Place { path: &args.input, transposed: false };
-    let counts = config.meet(counts, &args.model, place).unwrap_or_else(|_| panic!("{flags}"));
-    let progress = Progress::new(Mode::Silent, config.options.iterations, config.chains);
+    let (config, counts) = request.meet(counts, place).unwrap_or_else(|_| panic!("{flags}"));
+    let progress = Progress::new(Mode::Silent, config.job.options.iterations, config.job.chains);
     let (chains, _) =
         fit::run(&config, &counts, progress, &Keeper::none()).unwrap_or_else(|_| panic!("{flags}"));
     let folder = Folder::unused(Path::new("nowhere"), &[], false).unwrap_or_else(|_| panic!("no files"));
-    let page = Results { source: &source, config: &config, chains: &chains, seconds: 1.0 }
+    let warnings = config.job.warnings(&chains, &counts);
+    let page = Results { source: &source, config: &config, chains: &chains, warnings, seconds: 1.0 }
         .for_people(&folder, &Extra::default());
     assert!(page.lines().all(|line| line.chars().count() < 100), "{page}");
     page

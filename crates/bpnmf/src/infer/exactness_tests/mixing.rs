@@ -54,7 +54,7 @@ fn mixing() {
             None => breast21().expect("BPNMF_DATA names the folder"),
         };
         let prior = Prior { number: of_number, ..Prior::default() }.check().unwrap();
-        let plan = Plan { seed, ..Plan::default() }.settings_for(&counts).unwrap();
+        let (plan, _) = Plan { seed, ..Plan::default() }.job(&counts).unwrap();
         let options = RunOptions { iterations, stop: None, ..plan.options };
         let jumps = (jumps.levels > 0).then_some(jumps);
         let engine = Gibbs { burn_in: iterations as u32 / 5, jumps, ..Gibbs::default() };

@@ -3,6 +3,7 @@
 //! Seeds are fixed and tolerances are those of the statistics, so a failure is a bug and not bad luck. `--nocapture`
 //! shows the scores.
 
+mod blocks;
 mod conservation;
 mod enumeration;
 mod geweke;

@@ -10,7 +10,7 @@ use crate::counts::Counts;
 use crate::prior::CheckedPrior;
 use crate::random::{Key, Site};
 use crate::special::{ln, ln_beta};
-use crate::stats::SuffStats;
+use crate::statistics::Sums;
 use crate::workers::Workers;
 
 /// A path whose log ratio falls as low as this, from either end, is given up: it would need an unlikely rest. As the rule asks
@@ -53,7 +53,7 @@ impl Level {
     fn ln_density(
         &self,
         prior: &CheckedPrior,
-        stats: &SuffStats,
+        stats: &Sums,
         features: usize,
         observations: f64,
         j: usize,
@@ -111,7 +111,7 @@ impl Path<'_> {
     }
 
     /// Level `to` over level `from` of what slot j holds.
-    fn gain(&self, from: usize, to: usize, stats: &SuffStats, j: usize) -> f64 {
+    fn gain(&self, from: usize, to: usize, stats: &Sums, j: usize) -> f64 {
         let (features, observations) = (self.counts.features(), self.counts.observations() as f64);
         let at = |s: usize| self.levels[s].ln_density(self.prior, stats, features, observations, j);
         at(to) - at(from)
@@ -203,7 +203,7 @@ impl Path<'_> {
                 workspace,
             );
             conditionals.activations(&workspace.kept_shares, &dictionary, &mut activations);
-            workspace.stats.sum_activations(counts, &activations);
+            workspace.sum_activations(counts, &activations);
             let gain = self.gain(s, s - 1, &workspace.stats, at);
             sum += gain;
             gains.push(gain);

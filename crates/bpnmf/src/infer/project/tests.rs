@@ -1,7 +1,8 @@
 //! Projections against what they should be.
 
 use super::*;
-use crate::plan::{Plan, Settings};
+use crate::job::Job;
+use crate::plan::Plan;
 use crate::prior::Prior;
 use crate::run::{Fit, TraceRow, run};
 use crate::synth::Recipe;
@@ -9,7 +10,7 @@ use crate::synth::Recipe;
 /// A set of which all parts are on in more than 1 % of the columns by far: what does not count is missing in the basis.
 fn fitted() -> (Counts, Fit, Basis) {
     let counts = Recipe { features: 30, observations: 120, ..Default::default() }.draw(6).unwrap().counts;
-    let Settings { engine, prior, options } = Plan::default().settings_for(&counts).unwrap();
+    let Job { engine, prior, options, .. } = Plan::default().job(&counts).unwrap().0;
     let go = &mut |_: &TraceRow| true;
     let fit = run(engine.as_ref(), &counts, &prior, &options, &Workers::serial(), go).unwrap();
     let found = fit.discovery.as_ref().unwrap();

@@ -1,14 +1,21 @@
-//! From wishes to what can run: presets, engines and their defaults, in one place for every front end. It knows no data
-//! but to ask whether the counts are whole.
+//! What somebody wishes, and all that is checked about it and filled in, in one place for every front end: refusals, defaults,
+//! chains, what is held out. What comes out is a [`Job`], which can run.
+
+mod engines;
+mod misplaced;
 
 use crate::counts::Counts;
-use crate::diagnose::StopRule;
+use crate::diagnose::{HeldOut, StopRule};
 use crate::error::Error;
 use crate::infer::{Engine, Gibbs, Init, Jumps, Ssmf};
+use crate::job::Job;
 use crate::noise::Noise;
 use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
 use crate::run::RunOptions;
 use crate::search::Search;
+pub use engines::{EngineKind, Preset};
+pub use misplaced::Instead;
+use misplaced::{refuse_other_engine, refuse_other_preset};
 use std::time::Duration;
 
 /// The most parts that can be forced: above, somebody mistyped.
@@ -40,44 +47,84 @@ const CHAINS_OF_MANY_ENTRIES: usize = 2;
 /// The most chains: above, somebody mistyped.
 const MOST_CHAINS: usize = 1000;
 
-/// How the number of parts is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Preset {
-    /// A search comes first: for the parts that the evidence wants, and for the prior.
-    #[default]
-    Auto,
-    /// As the paper prints it: no search, the prior as it is given.
+/// Whose numbers stand in for those of the prior that are not given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhosePrior {
+    /// [`Prior::default`].
     Paper,
+    /// [`Prior::authors_code`].
+    Authors,
 }
 
-impl Preset {
-    /// Its name in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Paper => "paper",
+/// The prior somebody wants; with a search a, b, c and d are learned, and only the other two can be given.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct PriorWish {
+    /// Whose numbers stand in for what is not given. `None`: the paper's.
+    pub whose: Option<WhosePrior>,
+    /// See [`Prior::a`].
+    pub a: Option<f64>,
+    /// See [`Prior::b`].
+    pub b: Option<f64>,
+    /// See [`Prior::c`].
+    pub c: Option<f64>,
+    /// See [`Prior::d`].
+    pub d: Option<f64>,
+    /// See [`Prior::a0`].
+    pub a0: Option<f64>,
+    /// See [`Prior::b0`].
+    pub b0: Option<f64>,
+}
+
+impl PriorWish {
+    /// The prior with what is given, K and the prior of the number as they are by default.
+    ///
+    /// ```
+    /// use bpnmf::{Prior, PriorWish, WhosePrior};
+    /// let wish = PriorWish { whose: Some(WhosePrior::Authors), b: Some(2.0), ..Default::default() };
+    /// assert_eq!(wish.filled_in(), Prior { b: 2.0, ..Prior::authors_code() });
+    /// ```
+    pub fn filled_in(self) -> Prior {
+        let Self { whose, a, b, c, d, a0, b0 } = self;
+        let default = match whose {
+            None | Some(WhosePrior::Paper) => Prior::default(),
+            Some(WhosePrior::Authors) => Prior::authors_code(),
+        };
+        Prior {
+            a: a.unwrap_or(default.a),
+            b: b.unwrap_or(default.b),
+            c: c.unwrap_or(default.c),
+            d: d.unwrap_or(default.d),
+            a0: a0.unwrap_or(default.a0),
+            b0: b0.unwrap_or(default.b0),
+            ..default
         }
     }
 }
 
-/// The engines by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EngineKind {
-    /// [`Ssmf`].
-    Ssmf,
-    /// [`Gibbs`], exact; needs whole counts.
-    Gibbs,
-    /// [`Gibbs`] with expected counts.
-    GibbsExpected,
+/// What somebody wants of [`Ssmf`]; what is `None` is as [`Ssmf::default`] has it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SsmfWish {
+    /// See [`Ssmf::kappa`].
+    pub kappa: Option<f64>,
+    /// See [`Ssmf::t0`].
+    pub t0: Option<f64>,
+    /// See [`Ssmf::sweeps`].
+    pub sweeps: Option<u32>,
+    /// See [`Ssmf::prune`].
+    pub prune: Option<f64>,
+    /// See [`Ssmf::prune_from`].
+    pub prune_from: Option<u32>,
 }
 
-/// What somebody wants; what is `None` is left to the preset.
+/// What somebody wants; what is `None` is left to the preset. An option that means nothing with the preset or the engine is
+/// refused, not dropped.
 ///
 /// ```
 /// use bpnmf::*;
 /// let counts = Recipe { features: 10, observations: 20, ..Default::default() }.draw(3)?.counts;
-/// let Settings { engine, prior, options } = Plan { seed: 1, ..Default::default() }.settings_for(&counts)?;
-/// assert_eq!((engine.name(), prior.components(), options.iterations), ("gibbs", 500, 120));
+/// let (job, _) = Plan { seed: 1, ..Default::default() }.job(&counts)?;
+/// assert_eq!((job.engine.name(), job.prior.components(), job.options.iterations), ("gibbs", 500, 120));
+/// assert!(Plan { prior: PriorWish { a: Some(0.5), ..Default::default() }, ..Default::default() }.check().is_err());
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -110,15 +157,17 @@ pub struct Plan {
     pub seed: u64,
     /// When to stop before the last iteration; `None` for never, as with `components_prior`.
     pub stop: Option<StopRule>,
-    /// The prior; K is not read from it but from `components`, and the prior of the number from `components_prior`.
-    pub prior: Prior,
+    /// The share of the counts that is held out, to score every iteration on; only of whole counts. `None` for nothing.
+    pub held_out: Option<f64>,
+    /// The prior but for K, which is `components`, and the prior of the number, which is `components_prior`.
+    pub prior: PriorWish,
     /// The prior of the number of components, which the chains then sample by [`Jumps`]. `None`: the beta process prior, without
     /// jumps. Only for Gibbs.
     pub components_prior: Option<ComponentsPrior>,
-    /// Where a run without a search starts.
-    pub init: Init,
-    /// SSMF, but for where it starts and the noise.
-    pub ssmf: Ssmf,
+    /// Where a run without a search starts. `None`: [`Init::Random`].
+    pub init: Option<Init>,
+    /// What only SSMF has.
+    pub ssmf: SsmfWish,
 }
 
 impl Default for Plan {
@@ -136,10 +185,11 @@ impl Default for Plan {
             until_sure: false,
             seed: 0,
             stop: Some(StopRule::default()),
-            prior: Prior::default(),
+            held_out: None,
+            prior: PriorWish::default(),
             components_prior: None,
-            init: Init::Random,
-            ssmf: Ssmf::default(),
+            init: None,
+            ssmf: SsmfWish::default(),
         }
     }
 }
@@ -168,16 +218,6 @@ pub fn time_of(text: &str) -> Result<Duration, Error> {
     time.filter(|time| !time.is_zero()).ok_or_else(|| Error::BadTime { text: text.to_owned() })
 }
 
-/// A plan that can run.
-pub struct Settings {
-    /// The engine.
-    pub engine: Box<dyn Engine + Send>,
-    /// The prior.
-    pub prior: CheckedPrior,
-    /// The rest.
-    pub options: RunOptions,
-}
-
 impl Plan {
     /// The engine that was asked for, or the preset's.
     pub fn engine_kind(&self) -> EngineKind {
@@ -196,16 +236,31 @@ impl Plan {
         }
     }
 
+    /// Checks all that can be checked without the data.
+    pub fn check(&self) -> Result<(), Error> {
+        self.refuse_misplaced()?;
+        self.checked_for(self.engine_kind(), None).map(drop)
+    }
+
+    /// Checks the plan against the data and fills it in, and holds counts out if the plan says so: what is left to fit comes
+    /// with the job.
+    pub fn job(&self, counts: &Counts) -> Result<(Job, Option<Counts>), Error> {
+        self.refuse_misplaced()?;
+        let (engine, prior, mut options) = self.checked_for(self.engine_kind_for(counts), Some(counts))?;
+        engine.check(counts)?;
+        let split = self.held_out.map(|fraction| HeldOut::split(counts, fraction, self.seed)).transpose()?;
+        let (kept, held_out) = split.unzip();
+        options.held_out = held_out;
+        Ok((Job { plan: self.clone(), engine, prior, options, chains: self.chains_for(counts)? }, kept))
+    }
+
+    fn refuse_misplaced(&self) -> Result<(), Error> {
+        refuse_other_preset(self)?;
+        refuse_other_engine(self, self.engine_kind())
+    }
+
     /// How many chains to run, at most.
-    ///
-    /// ```
-    /// use bpnmf::{Plan, Preset};
-    /// assert_eq!(Plan::default().chains()?, 4);
-    /// assert_eq!(Plan { preset: Preset::Paper, ..Default::default() }.chains()?, 1);
-    /// assert!(Plan { chains: Some(0), ..Default::default() }.chains().is_err());
-    /// # Ok::<(), bpnmf::Error>(())
-    /// ```
-    pub fn chains(&self) -> Result<usize, Error> {
+    fn most_chains(&self) -> Result<usize, Error> {
         let chains = self.chains.unwrap_or(match self.preset {
             Preset::Auto => CHAINS,
             Preset::Paper => 1,
@@ -218,41 +273,27 @@ impl Plan {
     }
 
     /// How many chains to run on these data: two of large ones, unless a number was asked for.
-    ///
-    /// ```
-    /// use bpnmf::{Counts, Plan};
-    /// let small = Counts::from_dense(2, 3, vec![1.0; 6])?;
-    /// let large = Counts::from_dense(500, 500, vec![1.0; 250_000])?;
-    /// assert_eq!((Plan::default().chains_for(&small)?, Plan::default().chains_for(&large)?), (4, 2));
-    /// assert_eq!(Plan { chains: Some(5), ..Default::default() }.chains_for(&large)?, 5);
-    /// # Ok::<(), bpnmf::Error>(())
-    /// ```
-    pub fn chains_for(&self, counts: &Counts) -> Result<usize, Error> {
-        let chains = self.chains()?;
+    fn chains_for(&self, counts: &Counts) -> Result<usize, Error> {
+        let chains = self.most_chains()?;
         let fewer = self.chains.is_none() && counts.nonzeros() > MANY_ENTRIES;
         Ok(if fewer { chains.min(CHAINS_OF_MANY_ENTRIES) } else { chains })
     }
 
-    /// Checks all that can be checked without the data.
-    pub fn settings(&self) -> Result<Settings, Error> {
-        self.settings_of(self.engine_kind(), None)
-    }
-
-    /// Checks the plan against the data.
-    pub fn settings_for(&self, counts: &Counts) -> Result<Settings, Error> {
-        let settings = self.settings_of(self.engine_kind_for(counts), Some(counts))?;
-        settings.engine.check(counts)?;
-        Ok(settings)
-    }
-
-    fn settings_of(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<Settings, Error> {
+    /// The engine, the prior and the options of a plan that suits this engine. Without counts, with the most iterations that
+    /// there can be.
+    fn checked_for(
+        &self,
+        kind: EngineKind,
+        counts: Option<&Counts>,
+    ) -> Result<(Box<dyn Engine + Send>, CheckedPrior, RunOptions), Error> {
+        refuse_other_engine(self, kind)?;
         if self.until_sure && self.forced.is_some() {
             return Err(Error::SureOfForced);
         }
         let iterations = self.iterations(kind, counts)?;
         let components = self.components.unwrap_or(COMPONENTS.max(self.forced.unwrap_or(0)));
         let number = self.components_prior.unwrap_or_default();
-        let prior = Prior { components, number, ..self.prior }.check()?;
+        let prior = Prior { components, number, ..self.prior.filled_in() }.check()?;
         if self.components_prior.is_some() {
             let reason = match (kind, self.forced) {
                 (EngineKind::Gibbs, None) => None,
@@ -268,6 +309,9 @@ impl Plan {
         {
             return Err(Error::BadOption { name: "tolerance", value, range: "at least 0 and below 1" });
         }
+        if let Some(value) = self.held_out.filter(|share| !(*share > 0.0 && *share < 1.0)) {
+            return Err(Error::BadOption { name: "held-out fraction", value, range: "between 0 and 1" });
+        }
         self.noise.map_or(Ok(Noise::Poisson), Noise::check)?;
         let options = RunOptions {
             iterations,
@@ -277,16 +321,16 @@ impl Plan {
             held_out: None,
             search: self.search()?,
         };
-        Ok(Settings { engine: self.engine_of(kind, iterations)?, prior, options })
+        self.most_chains()?;
+        Ok((self.engine_of(kind, iterations)?, prior, options))
     }
 
-    /// Without counts, the least that there will be.
+    /// Without counts, the most that there can be.
     fn iterations(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<usize, Error> {
         let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
             (Preset::Auto, _) => {
                 let (least, most) = ITERATIONS_AFTER_SEARCH;
-                let iterations =
-                    (COUNTS_GIVEN_OUT / counts.map_or(f64::INFINITY, Counts::total)).clamp(least, most);
+                let iterations = (COUNTS_GIVEN_OUT / counts.map_or(0.0, Counts::total)).clamp(least, most);
                 iterations as usize * if self.components_prior.is_some() { ITERATIONS_TO_JUMP } else { 1 }
             }
             (Preset::Paper, EngineKind::Ssmf) => 200,
@@ -317,9 +361,18 @@ impl Plan {
     }
 
     fn engine_of(&self, kind: EngineKind, iterations: usize) -> Result<Box<dyn Engine + Send>, Error> {
-        let noise = self.noise.unwrap_or_default();
+        let (noise, init) = (self.noise.unwrap_or_default(), self.init.unwrap_or_default());
         if kind == EngineKind::Ssmf {
-            return Ok(Box::new(Ssmf { init: self.init, noise, ..self.ssmf }));
+            let (default, SsmfWish { kappa, t0, sweeps, prune, prune_from }) = (Ssmf::default(), self.ssmf);
+            return Ok(Box::new(Ssmf {
+                kappa: kappa.unwrap_or(default.kappa),
+                t0: t0.unwrap_or(default.t0),
+                sweeps: sweeps.unwrap_or(default.sweeps),
+                init,
+                prune,
+                prune_from: prune_from.unwrap_or(default.prune_from),
+                noise,
+            }));
         }
         let burn_in = self.burn_in.unwrap_or(match self.preset {
             Preset::Auto => iterations / BURN_IN_AFTER_SEARCH,
@@ -332,9 +385,12 @@ impl Plan {
         Ok(Box::new(Gibbs {
             expected,
             burn_in: burn_in as u32,
-            init: self.init,
+            init,
             noise,
             jumps: self.components_prior.map(|_| Jumps::default()),
         }))
     }
 }
+
+#[cfg(test)]
+mod tests;
