@@ -1,6 +1,6 @@
 //! A run of one chain that is watched and stopped: `cargo run --release -p bpnmf --example watch`.
 
-use bpnmf::{Error, Observer, Plan, Recipe, RunOptions, SearchStep, Settings, TraceRow, Workers, run};
+use bpnmf::{Error, Observer, Plan, Recipe, SearchStep, TraceRow, Workers};
 
 /// Prints what happens and ends the run after ten iterations.
 struct Watcher;
@@ -19,9 +19,8 @@ impl Observer for Watcher {
 
 fn main() -> Result<(), Error> {
     let counts = Recipe { features: 30, observations: 100, ..Recipe::default() }.draw(1)?.counts;
-    let Settings { engine, prior, options } = Plan::default().settings_for(&counts)?;
-    let options = RunOptions { iterations: 100, ..options };
-    let fit = run(engine.as_ref(), &counts, &prior, &options, &Workers::new(0)?, &mut Watcher)?;
-    println!("{} components; ended: {}", fit.posterior.components(), fit.stop_reason.name());
+    let (job, _) = Plan { chains: Some(1), iterations: Some(100), ..Plan::default() }.job(&counts)?;
+    let chains = job.run(&counts, &Workers::new(0)?, |_| None, |_| Watcher)?;
+    println!("{} components; ended: {}", chains.n_components, chains.stop_reason().name());
     Ok(())
 }

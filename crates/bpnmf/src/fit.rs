@@ -9,8 +9,8 @@ use crate::workers::Workers;
 
 /// Fits the model: searches for the components, samples several chains on all threads, and combines what they say.
 ///
-/// [`Plan::default`] leaves every choice to the data. To watch a fit, to stop it, or to keep checkpoints, call
-/// [`Plan::job`] and [`crate::Job::run`] with observers of your own; this function does the same without one.
+/// [`Plan::default`] leaves every choice to the data. To watch a fit, to stop it, or to keep checkpoints, run the job that
+/// [`Plan::job`] gives with an observer of your own; this function does the same without one.
 ///
 /// ```
 /// use bpnmf::{Counts, Plan, fit};
@@ -24,7 +24,6 @@ use crate::workers::Workers;
 /// # Ok::<(), bpnmf::Error>(())
 /// ```
 pub fn fit(counts: &Counts, plan: &Plan) -> Result<Chains, Error> {
-    let (job, fewer) = plan.job(counts)?;
-    let counts = fewer.as_ref().unwrap_or(counts);
-    job.run(counts, &Workers::new(0)?, |_| None, |_| |_: &TraceRow| true)
+    let (job, kept) = plan.job(counts)?;
+    job.run(kept.as_ref().unwrap_or(counts), &Workers::new(0)?, |_| None, |_| |_: &TraceRow| true)
 }

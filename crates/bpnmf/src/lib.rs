@@ -46,8 +46,8 @@
 //! | fit in one call | [`fit`], which gives [`Chains`] |
 //! | read the result | [`Posterior`] in [`Chains::fit`], [`Intervals`], [`Recurrence`] |
 //! | find the components in new observations | [`Basis`], [`Projection`] |
-//! | watch, stop, or resume a run | [`run`] with an [`Observer`], [`Checkpoint`], [`run_from`] |
-//! | run several chains yourself | [`Chains::run`], [`run_chains`] |
+//! | watch, stop, or resume a fit | [`Plan::job`], [`Job::run`] with an [`Observer`] and a [`Checkpoint`] |
+//! | run one chain, or several of your own | [`run`], [`run_from`], [`Chains::run`] |
 //! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Engine`] |
 //! | make up data whose components are known | [`Recipe`] |
 //!
