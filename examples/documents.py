@@ -4,7 +4,7 @@
     python examples/documents.py --folder articles    text files, *.txt, a document each
 
 The topics are learned from four fifths of the documents. Every word of the others is thrown into one of two halves: from one
-the proportions of the topics are inferred, the other is foretold. Perplexity is exp(-mean log probability of its words): as
+the proportions of the topics are inferred, the other is predicted. Perplexity is exp(-mean log probability of its words): as
 many equally likely words it could be. Smaller is better.
 """
 
