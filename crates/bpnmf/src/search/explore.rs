@@ -436,7 +436,7 @@ impl Run<'_> {
 
     /// A search from the dictionary that was found, which is kept if the evidence gains by it: what a search finds depends on
     /// where it starts, and a start from what it found is a better one.
-    fn restart(&mut self, model: &mut Model, level: Level<'_, '_>, search: &Search) -> u64 {
+    pub(super) fn restart(&mut self, model: &mut Model, level: Level<'_, '_>, search: &Search) -> u64 {
         let view = self.weigh(model, level);
         let before = model.evidence(&view, self.workers);
         let mut again = self.again(model, level, search);

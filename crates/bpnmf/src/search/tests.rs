@@ -123,6 +123,35 @@ fn many_components_of_poisson_counts_are_not_taken_for_scatter() {
 }
 
 #[test]
+fn a_restart_mends_a_model_with_too_many_components_and_is_kept_only_if_the_evidence_rises() {
+    let (workers, search) = (Workers::new(2).unwrap(), Search::default());
+    let counts = low_rank(60, 120, 5, 6.0, 1);
+    let view = View::new(&counts);
+    let prior = Prior::default().check().unwrap();
+    let (start, watch) = (std::time::Instant::now(), &mut watched);
+    let (key, scatter, done) = (Key::new(3), Scatter::POISSON, Vec::new());
+    let mut run =
+        Run { key, workers: &workers, start, watch, stopped: false, done, past: None, astray: None, scatter };
+    let found = run.explore(&view, &prior, &search);
+    let (level, best) = (Level::of(&view), found.evidence(&view, &workers));
+    assert_eq!(found.components(), 5);
+    let mut spoiled = found.clone();
+    for _ in 0..3 {
+        super::births::halve_largest(&mut spoiled, &workers);
+    }
+    spoiled.ascend(&view, 5, &workers);
+    let lost = best - spoiled.evidence(&view, &workers);
+    assert!(lost > 100.0, "{lost}");
+    assert_eq!(run.restart(&mut spoiled, level, &search), 1);
+    assert_eq!(spoiled.components(), 5);
+    let left = best - spoiled.evidence(&view, &workers);
+    assert!(left < 0.1 * lost, "{left} of {lost}");
+    let mut again = found.clone();
+    run.restart(&mut again, level, &search);
+    assert!(again.evidence(&view, &workers) >= best);
+}
+
+#[test]
 fn the_start_is_as_large_as_singular_values_say_and_grows_no_further() {
     let counts = low_rank(90, 160, 32, 100.0, 5);
     let found = fit(&counts, Search::default(), &Workers::new(2).unwrap()).posterior.components();
