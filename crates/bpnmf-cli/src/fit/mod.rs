@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 mod foreign;
+mod markers;
 pub(crate) mod output;
 mod page;
 mod report;
