@@ -3,6 +3,7 @@
 import json
 import subprocess
 import warnings
+import wave
 
 import numpy as np
 import pytest
@@ -51,6 +52,24 @@ def test_one_source_may_be_one_dimensional_and_what_is_silent_is_told():
         bpnmf.bss_eval(sound, sound[:-1])
 
 
+def test_a_file_and_several_channels_are_taken_and_a_separation_is_told_in_a_line(sources, tmp_path):
+    references, rate = sources
+    y = np.round(32767 * references.sum(axis=0)).astype("<i2")
+    with wave.open(str(tmp_path / "mix.wav"), "wb") as file:
+        file.setparams((1, 2, rate, 0, "NONE", ""))
+        file.writeframes(y.tobytes())
+    how = {"n_stems": 2, "random_state": 0, "max_iter": 5}
+    sound = y / np.float32(32768)
+    plain = bpnmf.separate(sound, rate, **how)
+    assert repr(plain) == f"Separation({len(plain.components)} parts, 2 stems, 2.0 s)"
+    for other in (bpnmf.separate(tmp_path / "mix.wav", **how), bpnmf.separate(np.stack([sound, sound], axis=1), rate, **how)):
+        np.testing.assert_array_equal(other.stems, plain.stems)
+    with pytest.raises(ValueError, match="leave sr out"):
+        bpnmf.separate(tmp_path / "mix.wav", rate)
+    with pytest.raises(ValueError, match="no such file"):
+        bpnmf.separate(tmp_path / "none.wav")
+
+
 def test_parts_and_stems_add_up_to_the_sound_and_sources_come_out(sources):
     references, rate = sources
     y = references.sum(axis=0)
@@ -89,7 +108,7 @@ def test_the_program_gives_the_same_parts(sources, program, tmp_path):
 @pytest.mark.parametrize(
     "y, params, error, words",
     [
-        (np.zeros((2, 100)), {}, ValueError, "one channel"),
+        (np.zeros((2, 3, 100)), {}, ValueError, "one channel"),
         (np.zeros(0), {}, ValueError, "one channel"),
         (np.zeros(1000), {}, ValueError, "silent|silence"),
         (np.full(1000, np.nan), {}, ValueError, "finite"),

@@ -11,7 +11,7 @@ PAGE = pathlib.Path(__file__).parents[3] / "docs" / "python.md"
 
 @pytest.mark.skipif(not PAGE.is_file(), reason="the documentation is not here")
 def test_the_code_of_the_documentation_runs(tmp_path, monkeypatch):
-    for name in ("scipy", "sklearn", "arviz", "pandas"):
+    for name in ("scipy", "sklearn", "anndata", "arviz", "pandas"):
         pytest.importorskip(name)
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)

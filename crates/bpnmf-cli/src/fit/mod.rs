@@ -1,6 +1,7 @@
 //! `bpnmf fit`: a file becomes counts, counts become a posterior, the posterior becomes files.
 
 pub(crate) mod config;
+mod markers;
 pub(crate) mod output;
 mod page;
 mod report;

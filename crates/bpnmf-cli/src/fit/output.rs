@@ -1,6 +1,7 @@
 //! What a fit leaves behind: model.npz, the tables, trace.csv, names.json, report.html and summary.json.
 
 use super::config::Config;
+use super::markers::Markers;
 use super::trace;
 use super::units::InCounts;
 use crate::failure::Failure;
@@ -289,6 +290,7 @@ impl Results<'_> {
         let discovery = self.discovery();
         let dispersion = discovery.map(|discovery| discovery.dispersion).unwrap_or_default();
         let path = fit.resolution_path();
+        let markers = Markers::new(&fit.posterior);
         let at = |&Resolution { coarsening, components: n_components, .. }: &Resolution| At {
             coarsening,
             n_components,
@@ -335,11 +337,11 @@ impl Results<'_> {
                 total: source.total,
             },
             keys: &extra.keys,
-            components: (0..fit.posterior.components()).map(|k| self.component(k)).collect(),
+            components: (0..fit.posterior.components()).map(|k| self.component(k, &markers)).collect(),
         }
     }
 
-    pub(super) fn component(&self, index: usize) -> Component {
+    pub(super) fn component(&self, index: usize, markers: &Markers<'_>) -> Component {
         let posterior = self.posterior();
         let name = |f: usize| match &self.source.feature_names {
             Some(names) => json!(names[f]),
@@ -356,7 +358,7 @@ impl Results<'_> {
             evidence: posterior.evidence.as_ref().map(|evidence| evidence[index]),
             pi: posterior.pi[index],
             top_features: top_features(posterior, index, TOP_FEATURES).into_iter().map(name).collect(),
-            markers: markers(posterior, index, TOP_FEATURES).into_iter().map(name).collect(),
+            markers: markers.of(index, TOP_FEATURES).into_iter().map(name).collect(),
         }
     }
 
@@ -395,35 +397,6 @@ pub(crate) fn top_features(posterior: &Posterior, component: usize, most: usize)
     let weight = |f: usize| posterior.dictionary[f * parts + component];
     let mut order: Vec<usize> = (0..posterior.features).collect();
     order.sort_by(|&i, &j| weight(j).total_cmp(&weight(i)).then(i.cmp(&j)));
-    order.truncate(most);
-    order
-}
-
-/// The features that tell a component best from all others together: with shares p in it and q in the others, weighted by
-/// their shares of the counts, those with the largest p log(p / q). A feature that is large everywhere is none of them.
-fn markers(posterior: &Posterior, component: usize, most: usize) -> Vec<usize> {
-    let parts = posterior.components();
-    let mut sums = vec![0.0; parts];
-    for row in posterior.dictionary.chunks_exact(parts) {
-        sums.iter_mut().zip(row).for_each(|(sum, w)| *sum += f64::from(*w));
-    }
-    let rest = (1.0 - posterior.share[component]).max(f64::MIN_POSITIVE);
-    let least = 1e-6 / posterior.features as f64;
-    let special: Vec<f64> = posterior
-        .dictionary
-        .chunks_exact(parts)
-        .map(|row| {
-            let share = |k: usize| f64::from(row[k]) / sums[k].max(f64::MIN_POSITIVE);
-            let others =
-                (0..parts).filter(|&k| k != component).map(|k| posterior.share[k] * share(k)).sum::<f64>();
-            let p = share(component);
-            // The only component is told from nothing.
-            let gain = if parts == 1 { 1.0 } else { (p / (others / rest).max(least)).ln() };
-            if p > 0.0 { p * gain } else { 0.0 }
-        })
-        .collect();
-    let mut order: Vec<usize> = (0..posterior.features).collect();
-    order.sort_by(|&i, &j| special[j].total_cmp(&special[i]).then(i.cmp(&j)));
     order.truncate(most);
     order
 }

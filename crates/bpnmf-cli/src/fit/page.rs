@@ -1,5 +1,6 @@
 //! The result on one page, for people: text out, nothing written.
 
+use super::markers::Markers;
 use super::output::{Component, Extra, FILES, Results, r_hat_text};
 use crate::catalogue::Catalogue;
 use crate::folder::Folder;
@@ -155,13 +156,14 @@ impl Results<'_> {
     fn table(&self) -> String {
         let posterior = self.posterior();
         let parts = posterior.components();
+        let markers = Markers::new(posterior);
         let largest = posterior.share[0].max(f64::MIN_POSITIVE);
         let judged = if posterior.evidence.is_some() { "  evidence" } else { "" };
         let chains = if self.chains.recurrence.is_some() { "  chains" } else { "" };
         let mut table =
             format!("\ncomponent   share              on in      pi{judged}{chains}   {}\n", self.naming().0);
         for k in 0..parts.min(MOST_ROWS) {
-            let component = self.component(k);
+            let component = self.component(k, &markers);
             let mut row = format!(
                 "{:>9}  {:>5.1}%  {} {:>8}  {:>6.3}",
                 component.name,

@@ -222,6 +222,7 @@ class BetaProcessNMF(Base):
     seed_: int
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+    _component_names: list[str]
 
     def __init__(
         self,

@@ -144,6 +144,14 @@ impl Basis {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<Assigned, Error> {
         self.check(counts, options.draws)?;
+        if self.components == 0 {
+            let how = ProjectOptions { seed: options.seed, burn_in: 0, draws: 1, keep: false };
+            let log_likelihood = self.project(counts, &how, workers, go_on)?.log_likelihood;
+            let (noise, nothing) = (options.noise.unwrap_or(self.noise), Vec::new());
+            let intervals = [Vec::new(), Vec::new()];
+            let (exposures, inclusion, pi) = (nothing, Vec::new(), Vec::new());
+            return Ok(Assigned { exposures, intervals, inclusion, log_likelihood, pi, noise });
+        }
         let mut basis = self.clone();
         let learns_noise = options.noise.is_none() && options.rounds > 0;
         match options.noise {
