@@ -205,7 +205,7 @@ fn study(arguments: &[String]) -> Result<ExitCode, String> {
             let (counts, truth) = family.load(seed).map_err(|trouble| trouble.to_string())?;
             let again = !flags.quick && seed < first + TWICE;
             for fit_seed in 0..=u64::from(again) {
-                let found = fit::auto(&counts, None, fit_seed, &workers);
+                let found = fit::auto(&counts, None, None, fit_seed, &workers);
                 let Found { components, interval, seconds, .. } = found;
                 let interval = interval.ok_or("a default fit has an interval")?;
                 let outcome = Outcome { family, seed, fit_seed, truth, found: components, interval, seconds };

@@ -1,6 +1,6 @@
 //! The two algorithms the experiments run: the one that finds K by itself, and the paper's as printed.
 
-use bpnmf::{Counts, Observer, Plan, Preset, SearchStep, Standing, TraceRow, Workers};
+use bpnmf::{Counts, Job, Observer, Plan, Preset, SearchStep, Standing, TraceRow, Workers};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -19,9 +19,24 @@ pub(crate) struct Found {
     pub(crate) seconds: f64,
 }
 
-/// The default fit: what `bpnmf fit` does. `truncation` is the most components there may be; `None` leaves it to the algorithm.
-pub(crate) fn auto(counts: &Counts, truncation: Option<usize>, seed: u64, workers: &Workers) -> Found {
-    found(&Plan { components: truncation, seed, ..Plan::default() }, counts, workers)
+/// The default fit: what `bpnmf fit` does. `truncation` is the most components there may be, and `restarts` how often a search
+/// starts again; `None` leaves it to the algorithm.
+pub(crate) fn auto(
+    counts: &Counts,
+    truncation: Option<usize>,
+    restarts: Option<usize>,
+    seed: u64,
+    workers: &Workers,
+) -> Found {
+    let mut job = job(&Plan { components: truncation, seed, ..Plan::default() }, counts);
+    if let (Some(restarts), Some(search)) = (restarts, &mut job.options.search) {
+        search.restarts = restarts;
+    }
+    done(&job, counts, workers, &mut |_: &TraceRow| true)
+}
+
+fn job(plan: &Plan, counts: &Counts) -> Job {
+    plan.job(counts).expect("the plans of experiments are sound").0
 }
 
 /// Algorithm 1 of the paper as printed, with its prior and 500 components to begin with.
@@ -42,8 +57,11 @@ pub(crate) fn watched(
     workers: &Workers,
     observer: &mut (dyn Observer + Send),
 ) -> Found {
+    done(&job(plan, counts), counts, workers, observer)
+}
+
+fn done(job: &Job, counts: &Counts, workers: &Workers, observer: &mut (dyn Observer + Send)) -> Found {
     let start = Instant::now();
-    let (job, _) = plan.job(counts).expect("the plans of experiments are sound");
     let observer = Mutex::new(observer);
     let first = |chain: usize| First((chain == 0).then(|| observer.lock().expect("nobody else has it")));
     let chains = job.run(counts, workers, |_| None, first).expect("what suits the plan can run");

@@ -51,7 +51,7 @@ fn suite(options: &Options) -> Result<ExitCode, String> {
     let mut sheet = options.csv.as_deref().map(|path| Sheet::create(path, sheet::HEAD)).transpose()?;
     let mut done = Vec::new();
     for row in rows {
-        done.push(run(row, options.digits.as_deref(), sheet.as_mut(), &workers)?);
+        done.push(run(row, options, sheet.as_mut(), &workers)?);
     }
     println!("\n{}", table::markdown(&done));
     if let Some(path) = &options.out {
@@ -66,7 +66,7 @@ fn suite(options: &Options) -> Result<ExitCode, String> {
 /// All fits of a row; none if a file is absent.
 fn run(
     row: Row,
-    digits: Option<&Path>,
+    options: &Options,
     mut sheet: Option<&mut Sheet>,
     workers: &Workers,
 ) -> Result<Done, String> {
@@ -75,7 +75,7 @@ fn run(
     for (i, &case) in row.cases.iter().enumerate() {
         let data = match loaded.take() {
             Some((last, data)) if last.shares_data(&case) => Ok(data),
-            _ => load(&case, digits),
+            _ => load(&case, options.digits.as_deref()),
         };
         let data = match data {
             Ok(data) => data,
@@ -86,7 +86,7 @@ fn run(
             }
             Err(trouble) => return Err(format!("{}: {trouble}", row.name)),
         };
-        let found = fit::auto(&data.counts, case.truncation, case.fit_seed, workers);
+        let found = fit::auto(&data.counts, case.truncation, options.restarts, case.fit_seed, workers);
         let outcome = judged(case, &data, &found);
         println!("{}: {}: {}", row.name, label(&data, &case), told(&outcome));
         if let Some(sheet) = &mut sheet {

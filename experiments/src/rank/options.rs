@@ -20,6 +20,8 @@ pub(super) struct Options {
     pub(super) out: Option<PathBuf>,
     /// The file every fit goes to.
     pub(super) csv: Option<PathBuf>,
+    /// How often a search starts again from what it found; as often as by default if nothing is said.
+    pub(super) restarts: Option<usize>,
     /// The file of scikit-learn's digits.
     pub(super) digits: Option<PathBuf>,
     /// The command that asks for the same fits.
@@ -38,6 +40,7 @@ usage: ./run rank [OPTIONS]
   --seeds N       at most N seeds a row
   --first-seed N  the seeds begin with N; by default with 1
   --threads N     threads of a fit; by default all there are
+  --restarts N    a search starts again so often from the dictionary it found; by default once
   --out PATH      the document the table goes into; docs/rank.md if the whole suite is run
   --csv PATH      a line for every fit: row, set, change, truncation, seeds, truth, K, seconds
   --digits PATH   scikit-learn's digits, 64 x 1797; without it their row is skipped
@@ -64,8 +67,17 @@ impl Options {
                 options.command += " --quick";
                 continue;
             }
-            const WITH_VALUE: [&str; 8] =
-                ["--only", "--sets", "--seeds", "--first-seed", "--threads", "--out", "--csv", "--digits"];
+            const WITH_VALUE: [&str; 9] = [
+                "--only",
+                "--sets",
+                "--seeds",
+                "--first-seed",
+                "--threads",
+                "--restarts",
+                "--out",
+                "--csv",
+                "--digits",
+            ];
             if !WITH_VALUE.contains(&name.as_str()) {
                 return Err(format!("unknown option {name}; rank --help lists them"));
             }
@@ -77,6 +89,7 @@ impl Options {
                 "--sets" => options.sets = Some(value.split(',').map(str::parse).collect::<Result<_, _>>()?),
                 "--first-seed" => options.first_seed = Some(number()?),
                 "--threads" => options.threads = number()? as usize,
+                "--restarts" => options.restarts = Some(number()? as usize),
                 "--out" => options.out = Some(value.into()),
                 "--csv" => options.csv = Some(value.into()),
                 _ => options.digits = Some(value.into()),
@@ -86,8 +99,9 @@ impl Options {
                 options.command += &format!(" {name} {value}");
             }
         }
-        let Self { quick, only, sets, seeds, first_seed, .. } = &options;
-        let whole = !quick && only.is_none() && sets.is_none() && seeds.is_none() && first_seed.is_none();
+        let Self { quick, only, sets, seeds, first_seed, restarts, .. } = &options;
+        let seeds_too = seeds.is_none() && first_seed.is_none() && restarts.is_none();
+        let whole = !quick && only.is_none() && sets.is_none() && seeds_too;
         if whole && options.out.is_none() {
             options.out = Some("docs/rank.md".into());
         }

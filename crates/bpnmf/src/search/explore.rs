@@ -79,9 +79,6 @@ const MOST_MASKS: usize = 8;
 const FIRST_BROOD: usize = 4;
 const BROOD: usize = 8;
 
-/// Starts from the dictionary that was found.
-const MOST_RESTARTS: usize = 1;
-
 /// Rounds of taking components out of each other.
 const MOST_POLISHES: usize = 3;
 
@@ -200,7 +197,7 @@ impl Run<'_> {
         {
             self.grow(&mut model, level);
         }
-        for _ in 0..MOST_RESTARTS {
+        for _ in 0..search.restarts {
             let again = |run: &mut Self, model: &mut Model| run.restart(model, level, search);
             if self.stopped || self.stage("restart", &mut model, again) == NO {
                 break;

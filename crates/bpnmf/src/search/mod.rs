@@ -64,11 +64,21 @@ pub struct Search {
     pub passing: usize,
     /// How counts scatter about their rates; `None` to learn it.
     pub noise: Option<Noise>,
+    /// How often the search starts again from the dictionary that it found, as long as the evidence gains by it.
+    pub restarts: usize,
 }
 
 impl Default for Search {
     fn default() -> Self {
-        Self { coarsening: None, components: None, grows: true, guess: None, passing: 0, noise: None }
+        Self {
+            coarsening: None,
+            components: None,
+            grows: true,
+            guess: None,
+            passing: 0,
+            noise: None,
+            restarts: 1,
+        }
     }
 }
 
