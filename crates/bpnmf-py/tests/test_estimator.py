@@ -190,7 +190,7 @@ def test_saved_models_are_the_same_when_they_are_read(counts, tmp_path):
         np.testing.assert_array_equal(same.transform(counts), model.transform(counts))
     assert copy.prior == {"a0": 2.0}
     np.savez(tmp_path / "other.npz", W=np.zeros(3))
-    with pytest.raises(ValueError, match="not written by"):
+    with pytest.raises(ValueError, match="has written this"):
         BetaProcessNMF.load(tmp_path / "other.npz")
 
 

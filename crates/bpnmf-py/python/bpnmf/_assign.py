@@ -75,7 +75,7 @@ def specificity(components: NDArray[Any], share: NDArray[np.float64]) -> NDArray
     everywhere has little, and so has one that is hardly there.
     """
     number, features = components.shape
-    p = components / np.maximum(components.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    p: NDArray[np.float64] = components / np.maximum(components.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     if number < 2:
         return p
     weighted = p * share[:, None]
