@@ -50,6 +50,8 @@ pub fn prepare(search: &mut Search, rate: u32, window: usize, hop: usize) {
     // Levels are no counts: how they scatter says nothing.
     search.noise = search.noise.or(Some(Noise::Poisson));
     search.guess = Some(guess(rate, window).into());
+    // The notes that were guessed are as good a start as the components that were found.
+    search.restarts = 0;
     search.passing = window.div_ceil(hop.max(1));
 }
 

@@ -13,7 +13,7 @@ const PARTS: usize = 8;
 pub(crate) const TINY: f64 = 1e-280;
 
 #[inline(always)]
-fn tree(sums: [f64; PARTS]) -> f64 {
+pub(crate) fn tree(sums: [f64; PARTS]) -> f64 {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 

@@ -92,11 +92,13 @@ pub(super) fn variational_state_of(model: &Model) -> State {
     state
 }
 
-/// Runs the chain and leaves the model at its last state, with the prior it learned. `go_on` may end it.
+/// Runs the chain and leaves the model at its last state, with the prior it learned. `go_on` may end it. The chain has at
+/// least `floor` components if it starts with so many: where it falls below, it goes on from where it was before.
 pub(super) fn settle(
     model: &mut Model,
     view: &View,
     counts: &Counts,
+    floor: usize,
     key: Key,
     workers: &Workers,
     go_on: &mut dyn FnMut(usize) -> bool,
@@ -110,9 +112,20 @@ pub(super) fn settle(
     let batch = Batch::all(counts);
     let mut prior = model.prior;
     let (mut learned, mut looks) = ([0.0; 4], 0.0);
+    let mut above = (floor > 1).then(|| state.clone());
     for sweep in 1..=sweeps {
         let info =
             gibbs.step(&mut state, &batch, &prior, key, workers).expect("all columns, and counts that suit");
+        if sweep % LEARN_EVERY == 0
+            && let Some(above) = &mut above
+        {
+            if info.active < floor {
+                let iteration = state.iteration;
+                state = State { iteration, ..above.clone() };
+            } else {
+                *above = state.clone();
+            }
+        }
         if sweep % LEARN_EVERY == 0
             && let Some(numbers) = from_draw(&state, counts.observations())
         {

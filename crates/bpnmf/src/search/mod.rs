@@ -291,7 +291,7 @@ impl Search {
                 !run.stopped
             };
             let used = coarse.as_ref().unwrap_or(counts);
-            chain::settle(&mut model, &view, used, key.derived(500), workers, &mut go_on);
+            chain::settle(&mut model, &view, used, rank, key.derived(500), workers, &mut go_on);
         }
         if let Some(wanted) = self.components {
             let view = run.weigh(&mut model, Level::of(&view));
