@@ -51,6 +51,8 @@ fn engines() -> Vec<Box<dyn Engine>> {
             ..Default::default()
         }),
         Box::new(Ssmf { prune: Some(0.05), prune_from: 4, ..Default::default() }),
+        Box::new(Map { init: scaled, ..Default::default() }),
+        Box::new(Map { init: scaled, noise: SCATTERED }),
     ]
 }
 

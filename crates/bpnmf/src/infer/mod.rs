@@ -12,6 +12,7 @@ mod exactness_tests;
 pub(crate) mod gibbs;
 mod jumps;
 pub(crate) mod local;
+pub(crate) mod map;
 pub(crate) mod mask;
 #[cfg(test)]
 mod mask_tests;
@@ -31,6 +32,7 @@ use crate::workers::Workers;
 use core::ops::Range;
 pub use gibbs::Gibbs;
 pub use jumps::{Jumped, Jumps};
+pub use map::Map;
 pub use mask::Tiers;
 pub use project::{AssignOptions, Assigned, Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;

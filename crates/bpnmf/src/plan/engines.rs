@@ -72,11 +72,13 @@ pub enum EngineKind {
     Gibbs,
     /// [`crate::Gibbs`] with expected counts.
     GibbsExpected,
+    /// [`crate::Map`], the mean field with a point mask.
+    Map,
 }
 
 impl EngineKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Ssmf, Self::Gibbs, Self::GibbsExpected];
+    pub const ALL: [Self; 4] = [Self::Ssmf, Self::Gibbs, Self::GibbsExpected, Self::Map];
 
     /// Its name in requests and reports, and in checkpoints.
     pub fn name(self) -> &'static str {
@@ -84,6 +86,7 @@ impl EngineKind {
             Self::Ssmf => "ssmf",
             Self::Gibbs => "gibbs",
             Self::GibbsExpected => "gibbs-expected",
+            Self::Map => "map",
         }
     }
 
@@ -95,6 +98,7 @@ impl EngineKind {
             Self::GibbsExpected => {
                 "Gibbs sampling with expected counts as the paper prints it: too sure of itself, kept for comparison"
             }
+            Self::Map => "Mean field with the most probable mask, by coordinate ascent: the fastest",
         }
     }
 

@@ -59,10 +59,13 @@ pub(super) fn refuse_other_engine(plan: &Plan, kind: EngineKind) -> Result<(), E
         ("prune", prune.is_some(), SSMF),
         ("prune-from", prune_from.is_some(), SSMF),
     ];
-    match kind {
-        EngineKind::Ssmf => refuse(&of_gibbs, Instead::Engine),
-        EngineKind::Gibbs | EngineKind::GibbsExpected => refuse(&of_ssmf, Instead::Engine),
+    if kind != EngineKind::Ssmf {
+        refuse(&of_ssmf, Instead::Engine)?;
     }
+    if !matches!(kind, EngineKind::Gibbs | EngineKind::GibbsExpected) {
+        refuse(&of_gibbs, Instead::Engine)?;
+    }
+    Ok(())
 }
 
 /// Errors with the first of these options that was given.

@@ -7,7 +7,7 @@ mod misplaced;
 use crate::counts::Counts;
 use crate::diagnose::{HeldOut, StopRule};
 use crate::error::Error;
-use crate::infer::{Engine, Gibbs, Init, Jumps, Ssmf};
+use crate::infer::{Engine, Gibbs, Init, Jumps, Map, Ssmf};
 use crate::job::Job;
 use crate::noise::Noise;
 use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
@@ -142,8 +142,8 @@ pub struct Plan {
     /// How counts scatter about their rates. `None`: learned by the search; Poisson without one.
     pub noise: Option<Noise>,
     /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts, and 20 times as many if
-    /// `components_prior` is given; else 200 for SSMF, 400 for the
-    /// Gibbs engines.
+    /// `components_prior` is given; else 200 for SSMF and
+    /// the mean field, 400 for the Gibbs engines.
     pub iterations: Option<usize>,
     /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
     /// them.
@@ -333,7 +333,7 @@ impl Plan {
                 let iterations = (COUNTS_GIVEN_OUT / counts.map_or(0.0, Counts::total)).clamp(least, most);
                 iterations as usize * if self.components_prior.is_some() { ITERATIONS_TO_JUMP } else { 1 }
             }
-            (Preset::Paper, EngineKind::Ssmf) => 200,
+            (Preset::Paper, EngineKind::Ssmf | EngineKind::Map) => 200,
             (Preset::Paper, EngineKind::Gibbs | EngineKind::GibbsExpected) => 400,
         });
         if iterations == 0 || iterations > 1 << 30 {
@@ -373,6 +373,9 @@ impl Plan {
                 prune_from: prune_from.unwrap_or(default.prune_from),
                 noise,
             }));
+        }
+        if kind == EngineKind::Map {
+            return Ok(Box::new(Map { init, noise }));
         }
         let burn_in = self.burn_in.unwrap_or(match self.preset {
             Preset::Auto => iterations / BURN_IN_AFTER_SEARCH,

@@ -9,6 +9,7 @@ mod enumeration;
 mod geweke;
 mod invariance;
 mod jumps;
+mod map;
 mod mixing;
 mod sbc;
 mod scan_order;
