@@ -8,20 +8,22 @@ use super::state::{Averages, Slots, least_usage};
 use super::{Batch, Engine, Info, Init, Jumped, Ssmf, State};
 use crate::counts::Counts;
 use crate::error::Error;
+use crate::meanfield::kernels::{add_scaled, sum_x_ln};
 use crate::meanfield::model::{Model, Part};
 use crate::meanfield::view::{BATCH, Column, Ratios, View};
-use crate::noise::{LEAST_RATE, Noise, ln_scattered};
+use crate::noise::{Noise, ln_scattered};
 use crate::plan::EngineKind;
 use crate::prior::CheckedPrior;
 use crate::random::Key;
-use crate::search::{Found, remask_at};
+use crate::search::{Found, remask_some};
 use crate::special::{digamma, ln, ln_beta};
 use crate::workers::Workers;
 
 /// The mean field with a point mask: q(W) q(H) of gamma distributions, S at its most probable value, pi summed out.
 ///
-/// One step: every column refreshes its q(H), switches components on and off as long as the bound rises, and refreshes q(H)
-/// again; then q(W), and the best scale of every component between W and H. Nothing is random after the start.
+/// One step: every eighth column, another one in each of eight steps, switches components on and off as long as the bound
+/// rises; then q(H) of all columns, twice; q(W); and the best scale of every component between W and H. Nothing is random
+/// after the start.
 ///
 /// With m_k columns on, log p(S_k) is convex in m_k, so that its tangent at the m_k before a step is a lower bound however
 /// many columns change together: a column that switches k needs no more than psi(a0 / K + m_k) - psi(b0 (K - 1) / K + T -
@@ -36,6 +38,12 @@ pub struct Map {
     /// How counts scatter about their rates, if no search says so.
     pub noise: Noise,
 }
+
+/// Every so manieth column chooses its mask in a step: that takes longer than all the rest, and changes least.
+const TURNS: usize = 8;
+
+/// Updates of q(H) for every one of q(W), as in the search.
+const H_STEPS: usize = 2;
 
 /// The columns as the mean field reads them.
 fn viewed<'a>(counts: &'a Counts, noise: Noise) -> View<'a> {
@@ -90,11 +98,9 @@ fn likelihood(model: &Model, column: &Column, parts: &[Part], buffers: &mut [Vec
     rates.clear();
     rates.resize(column.x.len(), 0.0);
     for part in parts {
-        let row = column.gather(model.mean_row(part.k), buffer);
-        rates.iter_mut().zip(row).for_each(|(rate, w)| *rate += part.mean() * w);
+        add_scaled(model.simd, rates, column.gather(model.mean_row(part.k), buffer), part.mean());
     }
-    let positive = column.x.iter().zip(rates.iter()).filter(|(x, _)| **x > 0.0);
-    [positive.map(|(x, rate)| x * ln(rate.max(LEAST_RATE))).sum::<f64>() - expected, expected]
+    [sum_x_ln(model.simd, &column.x, rates) - expected, expected]
 }
 
 /// What a step reports. `weighed` is what it worked on, `view` the counts.
@@ -206,13 +212,13 @@ impl Engine for Map {
         let mut model = model_of(state, &view, prior, workers);
         let weighed = view.weighed(&model, workers);
         let log_odds = tangents(&model);
-        remask_at(&mut model, &weighed, &log_odds, workers);
+        let turn = state.iteration as usize % TURNS;
+        remask_some(&mut model, &weighed, &log_odds, |t| t % TURNS == turn, workers);
         if !weighed.partial {
             // The start may have a rate for every feature; from here on they are the same.
             model.unseen.clear();
         }
-        // The columns have just brought their q(H) up to date.
-        model.step(&weighed, 0, &mut Ratios::new(&weighed), workers);
+        model.step(&weighed, H_STEPS, &mut Ratios::new(&weighed), workers);
         let info = report(&model, counts, &view, &weighed, workers);
         keep(state, &model, &info);
         state.iteration += 1;
