@@ -8,7 +8,8 @@ use super::state::{Averages, Slots, least_usage};
 use super::{Batch, Engine, Info, Init, Jumped, Ssmf, State};
 use crate::counts::Counts;
 use crate::error::Error;
-use crate::meanfield::kernels::{add_scaled, sum_x_ln};
+use crate::meanfield::columns::means;
+use crate::meanfield::kernels::sum_x_ln;
 use crate::meanfield::model::{Model, Part};
 use crate::meanfield::view::{BATCH, Column, Ratios, View};
 use crate::noise::{Noise, ln_scattered};
@@ -21,7 +22,7 @@ use crate::workers::Workers;
 
 /// The mean field with a point mask: q(W) q(H) of gamma distributions, S at its most probable value, pi summed out.
 ///
-/// One step: every eighth column, another one in each of eight steps, switches components on and off as long as the bound
+/// One step: every sixteenth column, another one in each of sixteen steps, switches components on and off as long as the bound
 /// rises; then q(H) of all columns, twice; q(W); and the best scale of every component between W and H. Nothing is random
 /// after the start.
 ///
@@ -40,7 +41,7 @@ pub struct Map {
 }
 
 /// Every so manieth column chooses its mask in a step: that takes longer than all the rest, and changes least.
-const TURNS: usize = 8;
+const TURNS: usize = 16;
 
 /// Updates of q(H) for every one of q(W), as in the search.
 const H_STEPS: usize = 2;
@@ -95,11 +96,7 @@ fn likelihood(model: &Model, column: &Column, parts: &[Part], buffers: &mut [Vec
         let terms = (0..model.features).filter(|&f| seen[f]);
         return [terms.map(|f| ln_scattered(x[f], rates[f], model.alpha)).sum(), expected];
     }
-    rates.clear();
-    rates.resize(column.x.len(), 0.0);
-    for part in parts {
-        add_scaled(model.simd, rates, column.gather(model.mean_row(part.k), buffer), part.mean());
-    }
+    means(model.simd, model, column, parts, rates, buffer);
     [sum_x_ln(model.simd, &column.x, rates) - expected, expected]
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod map;
 pub(crate) mod mask;
 #[cfg(test)]
 mod mask_tests;
+pub(crate) mod nb_process;
 pub(crate) mod project;
 pub(crate) mod scatter;
 pub(crate) mod ssmf;
@@ -34,6 +35,7 @@ pub use gibbs::Gibbs;
 pub use jumps::{Jumped, Jumps};
 pub use map::Map;
 pub use mask::Tiers;
+pub use nb_process::NbProcess;
 pub use project::{AssignOptions, Assigned, Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;
 use state::Slots;

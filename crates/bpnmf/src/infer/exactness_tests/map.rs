@@ -154,24 +154,26 @@ fn map_keeps_the_bound_of_the_search_on_the_papers_recipe() {
 #[ignore = "a measurement"]
 fn seconds_of_an_iteration() {
     let counts = Recipe::default().draw(3).unwrap().counts;
-    let prior = Prior { components: 40, ..Prior::default() }.check().unwrap();
-    let (key, workers, batch) = (Key::new(606), Workers::serial(), Batch::all(&counts));
-    let map = Map { init: Init::Scaled, ..Map::default() };
-    let mut state = map.init(&counts, &prior, key);
-    for _ in 0..160 {
-        map.step(&mut state, &batch, &prior, key, &workers).unwrap();
-    }
-    let averages = Averages::new(counts.features(), 40, counts.observations());
-    let start = State { variational: None, averages, ..state.clone() };
-    let gibbs = Gibbs::default();
-    for (engine, mut state) in [(&map as &dyn Engine, state), (&gibbs, start)] {
-        let mut least = f64::INFINITY;
-        for _ in 0..300 {
-            let begin = std::time::Instant::now();
-            engine.step(&mut state, &batch, &prior, key, &workers).unwrap();
-            least = least.min(begin.elapsed().as_secs_f64());
+    for components in [40, 500] {
+        let prior = Prior { components, ..Prior::default() }.check().unwrap();
+        let (key, workers, batch) = (Key::new(606), Workers::serial(), Batch::all(&counts));
+        let map = Map { init: Init::Scaled, ..Map::default() };
+        let mut state = map.init(&counts, &prior, key);
+        for _ in 0..160 {
+            map.step(&mut state, &batch, &prior, key, &workers).unwrap();
         }
-        println!("{}: {:.2} ms", engine.name(), 1e3 * least);
+        let averages = Averages::new(counts.features(), components, counts.observations());
+        let start = State { variational: None, averages, ..state.clone() };
+        let gibbs = Gibbs::default();
+        for (engine, mut state) in [(&map as &dyn Engine, state), (&gibbs, start)] {
+            let mut least = f64::INFINITY;
+            for _ in 0..200 {
+                let begin = std::time::Instant::now();
+                engine.step(&mut state, &batch, &prior, key, &workers).unwrap();
+                least = least.min(begin.elapsed().as_secs_f64());
+            }
+            println!("K = {components}, {}: {:.2} ms", engine.name(), 1e3 * least);
+        }
     }
 }
 

@@ -11,6 +11,7 @@ mod invariance;
 mod jumps;
 mod map;
 mod mixing;
+mod nb_process;
 mod sbc;
 mod scan_order;
 mod scatter;
@@ -72,6 +73,7 @@ fn prior_draw(prior: &CheckedPrior, stream: &mut Stream) -> State {
         variational: None,
         averages: Averages::new(FEATURES, COMPONENTS, OBSERVATIONS),
         scatter: None,
+        own: Vec::new(),
         iteration: 0,
     }
 }
