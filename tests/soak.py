@@ -1,7 +1,7 @@
 """Kills runs at random moments with SIGKILL, resumes them, and compares the result with that of the unbroken run.
 
     soak.py PROGRAM [SECONDS]      random jobs for so long, 60 s unless told otherwise
-    soak.py PROGRAM --kills N      N kills, over three engines, dense and sparse matrices and sound, in equal parts
+    soak.py PROGRAM --kills N      N kills, over all engines, dense and sparse matrices and sound, in equal parts
 
 model.npz and every wav file must be equal byte for byte, summary.json and trace.csv but for times and threads. Needs
 nothing but Python. The seed of the jobs is printed; --seed N repeats them.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 
-ENGINES = ["gibbs", "ssmf", "gibbs-expected"]
+ENGINES = ["gibbs", "ssmf", "gibbs-expected", "map", "nb-process"]
 
 # Of summary.json: what says how long it took, and on how many threads.
 TIMES = {"seconds", "seconds_by_stage", "threads"}
@@ -85,7 +85,7 @@ def draw(rng, folder, engine, kind):
         job += ["--prior", rng.choice(["paper", "authors"])]
         if engine == "ssmf" and rng.random() < 0.3:
             job += ["--prune", "0.001"]
-    elif rng.random() < 0.3:
+    elif engine != "nb-process" and rng.random() < 0.3:
         job += ["--force-components", str(rng.randint(2, 9))]
     if rng.random() < 0.3:
         job += ["--held-out", "0.1"]

@@ -104,7 +104,7 @@ impl Checkpoint {
 
     /// The number of the layout of what [`Standing::write`] writes: another one is not read. It goes up whenever a byte of it
     /// means something else.
-    pub const FORMAT: u64 = 2;
+    pub const FORMAT: u64 = 3;
 
     /// Reads what [`Standing::write`] wrote. Errors if the bytes are anything else.
     pub fn read(bytes: &[u8]) -> Result<Self, Error> {

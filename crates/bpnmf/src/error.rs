@@ -178,6 +178,12 @@ pub enum Error {
         /// The power of the likelihood.
         coarsening: f64,
     },
+    /// A model that has no missing entries was given some.
+    #[error("{engine} knows no missing entries: fill them in, or use the engine gibbs, ssmf or map")]
+    NoMissing {
+        /// The engine.
+        engine: &'static str,
+    },
     /// An engine cannot work on a part of the columns.
     #[error(
         "{engine} needs all columns in every step: a batch of {given} of {all} columns is not a valid sweep"

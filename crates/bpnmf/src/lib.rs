@@ -48,7 +48,7 @@
 //! | find the components in new observations | [`Basis`], [`Projection`] |
 //! | watch, stop, or resume a fit | [`Plan::job`], [`Job::run`] with an [`Observer`] and a [`Checkpoint`] |
 //! | run one chain, or several of your own | [`run`], [`run_from`], [`Chains::run`] |
-//! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Engine`] |
+//! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Map`] (mean field), [`NbProcess`] (another model), [`Engine`] |
 //! | make up data whose components are known | [`Recipe`] |
 //!
 //! # How it works
@@ -102,8 +102,8 @@ pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use fit::fit;
 pub use infer::{
-    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, ProjectOptions,
-    Projection, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, Map, NbProcess,
+    ProjectOptions, Projection, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use job::{Job, Warning};

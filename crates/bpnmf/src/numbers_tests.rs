@@ -83,7 +83,7 @@ fn check(about: &str, fit: &Fit) {
 fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
     let cases = std::env::var("BPNMF_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
     let noise = Noise::Scattered { alpha: 3.0 };
-    let engines: [(&str, Box<dyn Engine>); 8] = [
+    let engines: [(&str, Box<dyn Engine>); 11] = [
         ("gibbs", Box::new(Gibbs { burn_in: 3, ..Default::default() })),
         (
             "gibbs-expected",
@@ -100,6 +100,9 @@ fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
             "ssmf, scattered, pruned",
             Box::new(Ssmf { noise, prune: Some(0.05), prune_from: 2, ..Default::default() }),
         ),
+        ("map", Box::new(Map::default())),
+        ("map, scattered", Box::new(Map { init: Init::Scaled, noise })),
+        ("nb-process", Box::new(NbProcess { burn_in: 3, init: Init::Random })),
         ("ssmf, pruned", Box::new(Ssmf { prune: Some(0.05), prune_from: 2, ..Default::default() })),
     ];
     let prior = Prior { components: 7, ..Default::default() }.check().unwrap();

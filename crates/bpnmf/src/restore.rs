@@ -155,6 +155,7 @@ pub(crate) fn state(state: &State, occupied: &Occupied, prior: &CheckedPrior) ->
         averages,
         // The dispersions are those of the rows and columns that were kept: a step would set them anew.
         scatter: Scatter::new(state.noise()),
+        own: state.own.clone(),
         iteration: state.iteration,
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct ModelArgs {
     #[arg(long = "max-components", alias = "components", short = 'k', value_name = "K")]
     pub(crate) components: Option<usize>,
 
-    /// The most iterations after the search [default: 40, up to 120 for few counts; with --preset paper 200 for ssmf, 400 for the Gibbs engines]
+    /// The most iterations after the search [default: 40, up to 120 for few counts; with --preset paper 200 for ssmf and map, 400 for the Gibbs engines; 400 for nb-process]
     #[arg(long, short = 'n', value_name = "N")]
     pub(crate) iterations: Option<usize>,
 
@@ -129,7 +129,9 @@ pub(crate) struct PriorArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Only with --preset paper, where they are not learned")]
+#[command(
+    next_help_heading = "Only with --preset paper, or an engine without a search, where they are not learned"
+)]
 pub(crate) struct PaperArgs {
     /// Whose defaults: the paper's (0.5, 0.5, 5, 5) or those of the authors' code (0.1 each) [default: paper]
     #[arg(long, value_enum)]
@@ -181,7 +183,7 @@ pub(crate) struct SsmfArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Only with --engine gibbs or gibbs-expected")]
+#[command(next_help_heading = "Only with --engine gibbs, gibbs-expected or nb-process")]
 pub(crate) struct GibbsArgs {
     /// Iterations before states are averaged [default: a fifth of the iterations; with --preset paper half]
     #[arg(long, value_name = "N")]

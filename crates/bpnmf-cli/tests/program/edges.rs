@@ -6,7 +6,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::io::Write;
 
-const ENGINES: [&str; 3] = ["ssmf", "gibbs", "gibbs-expected"];
+const ENGINES: [&str; 4] = ["ssmf", "gibbs", "gibbs-expected", "map"];
 
 /// What differs in more than a number: with and without a search, with each engine.
 fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {

@@ -2,7 +2,7 @@
 
 use crate::Bench;
 
-const ENGINES: [&str; 3] = ["ssmf", "gibbs", "gibbs-expected"];
+const ENGINES: [&str; 5] = ["ssmf", "gibbs", "gibbs-expected", "map", "nb-process"];
 
 /// The bytes of model.npz after a short fit with these flags.
 fn model(bench: &Bench, flags: &str) -> Vec<u8> {

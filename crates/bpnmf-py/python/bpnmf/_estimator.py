@@ -72,9 +72,11 @@ class BetaProcessNMF(Base):
     max_components : int or None, default=None
         The most components (the truncation level of the beta process). None: 500, and more if there are more; with
         ``preset="paper"`` 500.
-    engine : {"gibbs", "ssmf", "gibbs-expected"} or None, default=None
+    engine : {"gibbs", "ssmf", "gibbs-expected", "map", "nb-process"} or None, default=None
         The algorithm. "gibbs" is exact and needs whole counts; "ssmf" is Algorithm 1 of the paper; "gibbs-expected" is
-        its Algorithm 2 as printed. None: "gibbs", or "ssmf" if X has fractions; with ``preset="paper"`` "ssmf".
+        its Algorithm 2 as printed; "map" is the mean field with the most probable mask; "nb-process" is another model,
+        without a mask and without a search, and needs whole counts. None: "gibbs", or "ssmf" if X has fractions; with
+        ``preset="paper"`` "ssmf".
     preset : {"auto", "paper"}, default="auto"
         "auto": a search for the components and for the prior comes first. "paper": no search, the prior as given.
     prior : Prior, mapping or None, default=None
@@ -98,7 +100,8 @@ class BetaProcessNMF(Base):
     time_budget : number, str or None, default=None
         Stop after so many seconds, or "60s", "5m", "2h", with what there is by then. The result depends on the machine.
     max_iter : int or None, default=None
-        The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf", 400 for the Gibbs engines.
+        The most iterations. None: 40 to 120 after a search; with ``preset="paper"`` 200 for "ssmf" and "map", 400 for the
+        Gibbs engines; 400 for "nb-process".
     tol : float or None, default=1e-4
         Relative change of the objective below which it has settled. None: run all iterations.
     random_state : int, RandomState, Generator or None, default=None

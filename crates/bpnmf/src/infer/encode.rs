@@ -23,7 +23,7 @@ struct Shape {
 impl State {
     /// Writes all of it.
     pub(crate) fn write(&self, out: &mut Writer<'_>) -> io::Result<()> {
-        let Self { dictionary, activations, odds, variational, averages, scatter, iteration } = self;
+        let Self { dictionary, activations, odds, variational, averages, scatter, own, iteration } = self;
         let components = dictionary.components();
         out.length(dictionary.features())?;
         out.length(components)?;
@@ -45,7 +45,9 @@ impl State {
         variational.as_ref().map_or(Ok(()), |variational| variational.write(out))?;
         averages.write(out)?;
         out.some(scatter.is_some())?;
-        scatter.as_ref().map_or(Ok(()), |scatter| scatter.write(out))
+        scatter.as_ref().map_or(Ok(()), |scatter| scatter.write(out))?;
+        out.length(own.len())?;
+        out.f64s(own)
     }
 
     /// Reads what [`Self::write`] wrote.
@@ -66,7 +68,9 @@ impl State {
         let averages = Averages::read(from, shape)?;
         let iteration = u32::try_from(iteration).map_err(|_| bad("too many iterations"))?;
         let scatter = from.some()?.then(|| Scatter::read(from, features, observations)).transpose()?;
-        Ok(Self { dictionary, activations, odds, variational, averages, scatter, iteration })
+        let numbers = from.length()?;
+        let own = from.f64s(numbers)?;
+        Ok(Self { dictionary, activations, odds, variational, averages, scatter, own, iteration })
     }
 }
 

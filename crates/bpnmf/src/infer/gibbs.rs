@@ -293,6 +293,7 @@ impl Engine for Gibbs {
             variational: None,
             averages: Averages::new(features, components, observations),
             scatter: Scatter::new(self.noise),
+            own: Vec::new(),
             iteration: 0,
         }
     }

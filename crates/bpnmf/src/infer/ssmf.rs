@@ -311,6 +311,7 @@ impl Engine for Ssmf {
             variational: Some(q),
             averages: Averages { dictionary: Vec::new(), ..Averages::new(0, components, observations) },
             scatter: Scatter::new(self.noise),
+            own: Vec::new(),
             iteration: 0,
         }
     }

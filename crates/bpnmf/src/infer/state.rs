@@ -24,6 +24,8 @@ pub struct State {
     pub(crate) averages: Averages,
     /// How counts scatter if they do so more than Poisson counts.
     pub(crate) scatter: Option<Scatter>,
+    /// Numbers that only the engine knows the meaning of; empty for most.
+    pub(crate) own: Vec<f64>,
     /// Steps taken.
     pub(crate) iteration: u32,
 }

@@ -67,6 +67,10 @@ dispatch! {
     pub(crate) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>) = field_of
 }
 dispatch! {
+    /// The mean of every entry of a column under its parts. `buffer` is memory.
+    pub(crate) fn means [] (model: &Model, column: &Column<'_>, parts: &[Part], means: &mut Vec<f64>, buffer: &mut Vec<f64>) = means_of
+}
+dispatch! {
     /// See [`Model::products`].
     pub(crate) fn products [] (model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) = products_of
 }
@@ -111,6 +115,26 @@ fn field_of<V: Lanes>(model: &Model, column: &Column<'_>, parts: &[Part], field:
     field.clear();
     field.resize(column.x.len(), 0.0);
     add_rows_of::<V>(field, parts.iter().map(|part| (model.row(part.k), part.geometric)));
+}
+
+#[inline(always)]
+fn means_of<V: Lanes>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &[Part],
+    means: &mut Vec<f64>,
+    buffer: &mut Vec<f64>,
+) {
+    means.clear();
+    means.resize(column.x.len(), 0.0);
+    if column.compressed().is_none() {
+        add_rows_of::<V>(means, parts.iter().map(|part| (model.mean_row(part.k), part.mean())));
+        return;
+    }
+    for part in parts {
+        let row = column.gather(model.mean_row(part.k), buffer);
+        add_rows_of::<V>(means, core::iter::once((row, part.mean())));
+    }
 }
 
 /// The parts, each with its strength.

@@ -72,11 +72,15 @@ pub enum EngineKind {
     Gibbs,
     /// [`crate::Gibbs`] with expected counts.
     GibbsExpected,
+    /// [`crate::Map`], the mean field with a point mask.
+    Map,
+    /// [`crate::NbProcess`], another model: no mask, weights instead.
+    NbProcess,
 }
 
 impl EngineKind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Ssmf, Self::Gibbs, Self::GibbsExpected];
+    pub const ALL: [Self; 5] = [Self::Ssmf, Self::Gibbs, Self::GibbsExpected, Self::Map, Self::NbProcess];
 
     /// Its name in requests and reports, and in checkpoints.
     pub fn name(self) -> &'static str {
@@ -84,6 +88,8 @@ impl EngineKind {
             Self::Ssmf => "ssmf",
             Self::Gibbs => "gibbs",
             Self::GibbsExpected => "gibbs-expected",
+            Self::Map => "map",
+            Self::NbProcess => "nb-process",
         }
     }
 
@@ -95,7 +101,22 @@ impl EngineKind {
             Self::GibbsExpected => {
                 "Gibbs sampling with expected counts as the paper prints it: too sure of itself, kept for comparison"
             }
+            Self::Map => "Mean field with the most probable mask, by coordinate ascent: the fastest",
+            Self::NbProcess => {
+                "Another model, without a mask and without a search: negative binomial process, exact Gibbs sampling; needs \
+                 whole counts"
+            }
         }
+    }
+
+    /// Whether a search can go before it: it finds a mask, which other models do not have.
+    pub fn searches(self) -> bool {
+        self != Self::NbProcess
+    }
+
+    /// Whether it averages over states after a burn-in.
+    pub(super) fn burns_in(self) -> bool {
+        matches!(self, Self::Gibbs | Self::GibbsExpected | Self::NbProcess)
     }
 
     /// The engine of a name.

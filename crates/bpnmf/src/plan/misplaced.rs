@@ -27,6 +27,7 @@ pub(super) fn refuse_other_preset(plan: &Plan) -> Result<(), Error> {
     const LEARNED: &str = "cannot be set here, a, b, c and d are learned";
     const DECIDED: &str = "cannot be set here, the search decides the start";
     const SEARCHED: &str = "belongs to the search";
+    const NOT_SEARCHED: &str = "belongs to the search, which this engine has none of";
     let PriorWish { whose, a, b, c, d, a0: _, b0: _ } = plan.prior;
     let of_paper = [
         ("a", a.is_some(), LEARNED),
@@ -41,6 +42,10 @@ pub(super) fn refuse_other_preset(plan: &Plan) -> Result<(), Error> {
         ("forced components", plan.forced.is_some(), SEARCHED),
     ];
     match plan.preset {
+        // Without a search nothing is learned, and nothing of the search means anything.
+        _ if !plan.engine_kind().searches() => {
+            refuse(&of_search.map(|(option, given, _)| (option, given, NOT_SEARCHED)), Instead::Engine)
+        }
         Preset::Auto => refuse(&of_paper, Instead::Preset(Preset::Paper)),
         Preset::Paper => refuse(&of_search, Instead::Preset(Preset::Auto)),
     }
@@ -50,6 +55,8 @@ pub(super) fn refuse_other_preset(plan: &Plan) -> Result<(), Error> {
 pub(super) fn refuse_other_engine(plan: &Plan, kind: EngineKind) -> Result<(), Error> {
     const GIBBS: &str = "belongs to the Gibbs engines";
     const SSMF: &str = "belongs to the ssmf engine";
+    const WITHIN: &str = "means nothing here, the model says itself how counts scatter";
+    const WEIGHTS: &str = "means nothing here, the sum of a component is one";
     let SsmfWish { kappa, t0, sweeps, prune, prune_from } = plan.ssmf;
     let of_gibbs = [("burn-in", plan.burn_in.is_some(), GIBBS)];
     let of_ssmf = [
@@ -59,10 +66,17 @@ pub(super) fn refuse_other_engine(plan: &Plan, kind: EngineKind) -> Result<(), E
         ("prune", prune.is_some(), SSMF),
         ("prune-from", prune_from.is_some(), SSMF),
     ];
-    match kind {
-        EngineKind::Ssmf => refuse(&of_gibbs, Instead::Engine),
-        EngineKind::Gibbs | EngineKind::GibbsExpected => refuse(&of_ssmf, Instead::Engine),
+    let not_of_nb = [("noise", plan.noise.is_some(), WITHIN), ("b", plan.prior.b.is_some(), WEIGHTS)];
+    if kind == EngineKind::NbProcess {
+        refuse(&not_of_nb, Instead::Engine)?;
     }
+    if kind != EngineKind::Ssmf {
+        refuse(&of_ssmf, Instead::Engine)?;
+    }
+    if !kind.burns_in() {
+        refuse(&of_gibbs, Instead::Engine)?;
+    }
+    Ok(())
 }
 
 /// Errors with the first of these options that was given.
@@ -115,6 +129,22 @@ mod tests {
         let burn_in = Some(2);
         assert!(refused(Plan { burn_in, ..paper }).contains("the Gibbs engines"), "its engine is ssmf");
         assert!(Plan { burn_in, ..Plan::default() }.check().is_ok());
+        let nb = Plan { engine: Some(EngineKind::NbProcess), ..Plan::default() };
+        assert_eq!(
+            refused(Plan { forced: Some(3), ..nb.clone() }),
+            "forced components belongs to the search, which this engine has none of: leave it out or choose another engine"
+        );
+        assert_eq!(
+            refused(Plan { noise: Some(crate::Noise::Poisson), ..nb.clone() }),
+            "noise means nothing here, the model says itself how counts scatter: leave it out or choose another engine"
+        );
+        let given = |prior: PriorWish| Plan { prior, ..nb.clone() };
+        assert!(
+            refused(given(PriorWish { b: Some(1.0), ..PriorWish::default() }))
+                .starts_with("b means nothing here")
+        );
+        assert!(given(PriorWish { a: Some(1.0), c: Some(2.0), ..PriorWish::default() }).check().is_ok());
+        assert!(refused(Plan { ssmf, ..nb.clone() }).contains("belongs to the ssmf engine"));
         // Fractions choose another engine, whose options are others.
         let fractions = Counts::from_dense(2, 2, vec![0.5; 4]).unwrap();
         assert!(Plan { burn_in, ..Plan::default() }.job(&fractions).is_err());

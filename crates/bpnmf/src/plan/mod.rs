@@ -7,7 +7,7 @@ mod misplaced;
 use crate::counts::Counts;
 use crate::diagnose::{HeldOut, StopRule};
 use crate::error::Error;
-use crate::infer::{Engine, Gibbs, Init, Jumps, Ssmf};
+use crate::infer::{Engine, Gibbs, Init, Jumps, Map, NbProcess, Ssmf};
 use crate::job::Job;
 use crate::noise::Noise;
 use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
@@ -142,8 +142,8 @@ pub struct Plan {
     /// How counts scatter about their rates. `None`: learned by the search; Poisson without one.
     pub noise: Option<Noise>,
     /// The most iterations. `None`: 40 after a search, up to 120 for data with few counts, and 20 times as many if
-    /// `components_prior` is given; else 200 for SSMF, 400 for the
-    /// Gibbs engines.
+    /// `components_prior` is given; else 200 for SSMF and
+    /// the mean field, 400 for the Gibbs engines.
     pub iterations: Option<usize>,
     /// Iterations before states are averaged, for the Gibbs engines. `None`: a fifth after a search, else half of
     /// them.
@@ -319,7 +319,7 @@ impl Plan {
             // A chain that stays at a number for a while may leave it.
             stop: self.stop.filter(|_| self.components_prior.is_none()),
             held_out: None,
-            search: self.search()?,
+            search: if kind.searches() { self.search()? } else { None },
         };
         self.most_chains()?;
         Ok((self.engine_of(kind, iterations)?, prior, options))
@@ -328,13 +328,14 @@ impl Plan {
     /// Without counts, the most that there can be.
     fn iterations(&self, kind: EngineKind, counts: Option<&Counts>) -> Result<usize, Error> {
         let iterations = self.iterations.unwrap_or(match (self.preset, kind) {
+            (_, EngineKind::NbProcess) => 400,
             (Preset::Auto, _) => {
                 let (least, most) = ITERATIONS_AFTER_SEARCH;
                 let iterations = (COUNTS_GIVEN_OUT / counts.map_or(0.0, Counts::total)).clamp(least, most);
                 iterations as usize * if self.components_prior.is_some() { ITERATIONS_TO_JUMP } else { 1 }
             }
-            (Preset::Paper, EngineKind::Ssmf) => 200,
-            (Preset::Paper, EngineKind::Gibbs | EngineKind::GibbsExpected) => 400,
+            (Preset::Paper, EngineKind::Ssmf | EngineKind::Map) => 200,
+            (Preset::Paper, _) => 400,
         });
         if iterations == 0 || iterations > 1 << 30 {
             let value = iterations as f64;
@@ -374,12 +375,18 @@ impl Plan {
                 noise,
             }));
         }
+        if kind == EngineKind::Map {
+            return Ok(Box::new(Map { init, noise }));
+        }
         let burn_in = self.burn_in.unwrap_or(match self.preset {
-            Preset::Auto => iterations / BURN_IN_AFTER_SEARCH,
-            Preset::Paper => iterations / 2,
+            Preset::Auto if kind.searches() => iterations / BURN_IN_AFTER_SEARCH,
+            _ => iterations / 2,
         });
         if burn_in >= iterations {
             return Err(Error::BadBurnIn { burn_in, iterations });
+        }
+        if kind == EngineKind::NbProcess {
+            return Ok(Box::new(NbProcess { burn_in: burn_in as u32, init }));
         }
         let expected = kind == EngineKind::GibbsExpected;
         Ok(Box::new(Gibbs {

@@ -60,6 +60,7 @@ pub(super) fn state_of(model: &Model) -> State {
         variational: None,
         averages: Averages::new(features, components, observations),
         scatter: None,
+        own: Vec::new(),
         iteration: 0,
     }
 }

@@ -8,14 +8,29 @@ use crate::workers::Workers;
 /// Every column explained anew; says in which the mask changed. Components may be off everywhere afterwards.
 pub(super) fn remask(model: &mut Model, view: &View, workers: &Workers) -> Vec<usize> {
     let log_odds = model.log_odds(&model.usage());
+    remask_some(model, view, &log_odds, |_| true, workers)
+}
+
+/// Some columns explained anew at the given log odds of the components.
+pub(crate) fn remask_some(
+    model: &mut Model,
+    view: &View,
+    log_odds: &[f64],
+    chosen: impl Fn(usize) -> bool + Sync + Send,
+    workers: &Workers,
+) -> Vec<usize> {
     let mut all = core::mem::take(&mut model.parts);
-    let blocks = all.chunks_mut(BATCH).zip(view.columns.chunks(BATCH));
-    let changed = workers.map(blocks, |(block, columns)| {
+    let blocks = all.chunks_mut(BATCH).zip(view.columns.chunks(BATCH)).enumerate();
+    let changed = workers.map(blocks, |(first, (block, columns))| {
         let mut buffers = Buffers::default();
         let mut changed = Vec::with_capacity(block.len());
-        for (parts, column) in block.iter_mut().zip(columns) {
+        for (t, (parts, column)) in block.iter_mut().zip(columns).enumerate() {
+            if !chosen(first * BATCH + t) {
+                changed.push(false);
+                continue;
+            }
             let before: Vec<usize> = parts.iter().map(|part| part.k).collect();
-            pursue(model, column, parts, &log_odds, None, &mut buffers);
+            pursue(model, column, parts, log_odds, None, &mut buffers);
             changed.push(!parts.iter().map(|part| part.k).eq(before));
         }
         changed

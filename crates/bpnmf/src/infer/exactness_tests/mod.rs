@@ -9,7 +9,9 @@ mod enumeration;
 mod geweke;
 mod invariance;
 mod jumps;
+mod map;
 mod mixing;
+mod nb_process;
 mod sbc;
 mod scan_order;
 mod scatter;
@@ -71,6 +73,7 @@ fn prior_draw(prior: &CheckedPrior, stream: &mut Stream) -> State {
         variational: None,
         averages: Averages::new(FEATURES, COMPONENTS, OBSERVATIONS),
         scatter: None,
+        own: Vec::new(),
         iteration: 0,
     }
 }
