@@ -37,6 +37,7 @@ use crate::workers::Workers;
 use eliminate::BULK;
 use explore::{Level, Run, Scatter, active, force};
 pub(crate) use journal::{Journal, Stage};
+pub(crate) use resolution::coarsened;
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;
 

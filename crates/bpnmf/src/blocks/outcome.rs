@@ -1,0 +1,155 @@
+//! What a fit of blocks leaves behind: the means of every column as they come block by block, and the model in the end.
+
+use super::leader::BlockFit;
+use super::{BlockStatistics, columns_of};
+use crate::counts::Counts;
+use crate::error::Error;
+use crate::infer::Local;
+use crate::infer::state::least_usage;
+use crate::posterior::Posterior;
+
+/// What there is to know of data that were read block by block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct Survey {
+    /// How many entries are positive.
+    pub nonzeros: usize,
+    /// How many are missing.
+    pub missing: usize,
+    /// The sum of all entries.
+    pub total: f64,
+    /// Whether all of them are whole numbers.
+    pub whole: bool,
+}
+
+impl Survey {
+    /// Of no column.
+    pub(super) const NOTHING: Self = Self { nonzeros: 0, missing: 0, total: 0.0, whole: true };
+
+    /// Of a matrix.
+    pub fn of(counts: &Counts) -> Self {
+        Self {
+            nonzeros: counts.nonzeros(),
+            missing: counts.missing_entries(),
+            total: counts.total(),
+            whole: counts.first_fraction().is_none(),
+        }
+    }
+
+    /// With the columns that come after these.
+    pub fn and(self, next: Self) -> Self {
+        Self {
+            nonzeros: self.nonzeros + next.nonzeros,
+            missing: self.missing + next.missing,
+            total: self.total + next.total,
+            whole: self.whole && next.whole,
+        }
+    }
+}
+
+/// Posterior means of H S and of S of all columns, K x T by rows, filled block by block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockMeans {
+    components: usize,
+    observations: usize,
+    pub(super) activations: Vec<f32>,
+    pub(super) inclusion: Vec<f32>,
+}
+
+impl BlockMeans {
+    /// All zero.
+    pub fn new(components: usize, observations: usize) -> Self {
+        let sites = || vec![0.0; components * observations];
+        Self { components, observations, activations: sites(), inclusion: sites() }
+    }
+
+    /// Takes the means of a block.
+    pub fn put(&mut self, block: usize, local: &Local) {
+        for (c, t) in columns_of(block, self.observations).enumerate() {
+            for k in 0..self.components {
+                let (to, from) = (k * self.observations + t, c * self.components + k);
+                self.activations[to] = local.activations[from];
+                self.inclusion[to] = local.inclusion[from];
+            }
+        }
+    }
+
+    /// The rows of components in this order.
+    fn ordered(self, order: &[usize]) -> (Vec<f32>, Vec<f32>) {
+        let Self { observations, activations, inclusion, .. } = self;
+        let rows = |values: Vec<f32>| -> Vec<f32> {
+            if order.is_sorted() {
+                return values;
+            }
+            order.iter().flat_map(|&k| &values[k * observations..][..observations]).copied().collect()
+        };
+        (rows(activations), rows(inclusion))
+    }
+}
+
+/// The sums over all columns that the last round leaves.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Totals {
+    usage: Vec<f64>,
+    /// Expected counts of every component.
+    size: Vec<f64>,
+}
+
+impl BlockFit {
+    /// Takes the sums of the last round in.
+    pub(super) fn total(&mut self, statistics: BlockStatistics) -> Result<(), Error> {
+        if statistics.shape() != (self.features, self.components) {
+            return Err(Error::BadBlock { reason: "the sums are of another model".into() });
+        }
+        let Some(sums) = statistics.into_sums() else { return Ok(()) };
+        let (w, features) = (self.dictionary(), self.features);
+        let size = |k: usize| sums.activation[k] * w[k * features..][..features].iter().sum::<f64>();
+        let size = (0..self.components).map(size).collect();
+        self.log_likelihood = sums.log_likelihood;
+        self.totals = Some(Totals { usage: sums.usage, size });
+        Ok(())
+    }
+
+    /// The components in the order of their share of the counts, largest first; before the last round in that of the search.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.components).collect();
+        if let Some(Totals { size, .. }) = &self.totals {
+            order.sort_by(|&i, &j| size[j].total_cmp(&size[i]).then(i.cmp(&j)));
+        }
+        order
+    }
+
+    /// The model with these means of the columns; `searched` is what the search on the sample found, of which evidence is kept.
+    pub fn posterior(&self, means: BlockMeans, searched: &Posterior) -> Posterior {
+        let (features, components, order) = (self.features, self.components, self.order());
+        let totals = self.totals.clone();
+        let Totals { usage, size } =
+            totals.unwrap_or_else(|| Totals { usage: vec![0.0; components], size: vec![0.0; components] });
+        let total: f64 = size.iter().sum();
+        let (w, pi, least) = (self.dictionary(), self.pi(), least_usage(self.observations));
+        let (activations, inclusion) = means.ordered(&order);
+        Posterior {
+            features,
+            observations: self.observations,
+            dictionary: (0..features)
+                .flat_map(|f| order.iter().map(move |&k| k * features + f))
+                .map(|at| w[at] as f32)
+                .collect(),
+            activations,
+            inclusion,
+            pi: order.iter().map(|&k| pi[k]).collect(),
+            share: order.iter().map(|&k| if total > 0.0 { size[k] / total } else { 0.0 }).collect(),
+            usage: order.iter().map(|&k| usage[k]).collect(),
+            evidence: searched
+                .evidence
+                .as_ref()
+                .filter(|evidence| evidence.len() == components)
+                .map(|evidence| order.iter().map(|&k| evidence[k]).collect()),
+            surplus: searched.surplus,
+            rare: usage.iter().filter(|&&usage| usage < least).count(),
+            on_anywhere: usage.iter().filter(|&&usage| usage >= 0.5).count().max(searched.on_anywhere),
+            log_likelihood: self.log_likelihood,
+            spread: None,
+        }
+    }
+}
