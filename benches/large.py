@@ -3,7 +3,7 @@
     ./run large [--cells 32000] [--genes 5000] [--programs 20] [--file FILE] [--gzip] [-- OPTIONS OF bpnmf fit]
 
 The file is made once and kept with --file. Every cell has one program for sure and each other one with probability 0.15; genes of a
-program are gamma distributed with shape 0.25, and a cell has about 1500 counts."""
+program are gamma distributed with shape 0.25, and a cell has about 900 counts."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ def cells(rng, w, number):
     on = rng.random((number, len(w))) < 0.15
     on[np.arange(number), own] = True
     h = rng.gamma(2.0, size=on.shape) * on
-    h *= (rng.lognormal(np.log(1400.0), 0.35, size=number) / h.sum(axis=1))[:, None]
+    h *= (rng.lognormal(np.log(850.0), 0.35, size=number) / h.sum(axis=1))[:, None]
     return rng.poisson(h @ w)
 
 

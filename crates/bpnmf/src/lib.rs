@@ -96,8 +96,8 @@ mod synth;
 mod workers;
 
 pub use blocks::{
-    BLOCK_OBSERVATIONS, BlockFit, BlockMeans, BlockObserver, BlockSource, BlockStatistics, Blocks, Round,
-    SAMPLE, Stage, Survey, blocks_of, columns_of, fit_blocks, sample_columns,
+    BLOCK_OBSERVATIONS, BlockFit, BlockFound, BlockMeans, BlockObserver, BlockSource, BlockStatistics,
+    Blocks, Round, SAMPLE, Stage, Survey, blocks_of, columns_of, fit_blocks, sample_columns,
 };
 pub use chains::{
     Chains, Convergence, Disagreement, MOST_CHAINS_UNTIL_SURE, chain_seed, run_chains, run_until_sure,

@@ -18,7 +18,7 @@ use crate::run::Fit;
 use crate::special::ln;
 
 /// The exponent of the step size (t0 + i)^-kappa.
-const KAPPA: f64 = 0.7;
+pub(super) const KAPPA: f64 = 0.7;
 
 /// Certainty is not learned from a finite number of columns.
 const LEAST_PI: f64 = 1e-12;
@@ -37,19 +37,19 @@ pub struct BlockFit {
     pub(super) prior: CheckedPrior,
     pub(super) noise: Noise,
     pub(super) coarsening: f64,
-    whole: bool,
+    pub(super) whole: bool,
     /// Shape and rate of W_fk at `k * F + f`, those of pi_k.
-    nu_w: Vec<f64>,
-    rho_w: Vec<f64>,
-    alpha_pi: Vec<f64>,
-    beta_pi: Vec<f64>,
+    pub(super) nu_w: Vec<f64>,
+    pub(super) rho_w: Vec<f64>,
+    pub(super) alpha_pi: Vec<f64>,
+    pub(super) beta_pi: Vec<f64>,
     /// Columns that the search has seen for one of a step.
-    head_start: f64,
+    pub(super) head_start: f64,
     /// Steps that were made.
-    steps: u32,
+    pub(super) steps: u32,
     rounds: Vec<Round>,
     /// Rounds that are over.
-    done: usize,
+    pub(super) done: usize,
     /// log p(X | W, H, S) of the last round, for all columns.
     pub(super) log_likelihood: f64,
     /// After the last round.
@@ -66,43 +66,62 @@ impl BlockFit {
         let coarsening = discovery.map_or(1.0, |discovery| discovery.coarsening);
         let scale = observations as f64 / sample.observations() as f64;
         let occupied = sample.column_totals().iter().filter(|total| **total > 0.0).count();
-        let (mut nu_w, mut rho_w) = (Vec::new(), Vec::new());
-        let (mut alpha_pi, mut beta_pi) = (Vec::new(), Vec::new());
+        let mut begun = Self::empty(features, observations, seed, prior, fit.noise(), coarsening);
+        begun.components = components;
+        begun.whole = sample.first_fraction().is_none();
         for k in 0..components {
             let row = &posterior.activations[k * posterior.observations..][..posterior.observations];
             let activation: f64 = row.iter().map(|&h| f64::from(h)).sum();
             let rate = prior.b() + scale * activation;
             for f in 0..features {
                 let w = coarsening * f64::from(posterior.dictionary[f * components + k]);
-                nu_w.push((rate * w).max(f64::MIN_POSITIVE));
-                rho_w.push(rate);
+                begun.nu_w.push((rate * w).max(f64::MIN_POSITIVE));
+                begun.rho_w.push(rate);
             }
             let usage = posterior.usage[k];
-            alpha_pi.push(prior.pi_on() + scale * usage);
-            beta_pi.push(prior.pi_off() + scale * (occupied as f64 - usage).max(0.0));
+            begun.alpha_pi.push(prior.pi_on() + scale * usage);
+            begun.beta_pi.push(prior.pi_off() + scale * (occupied as f64 - usage).max(0.0));
         }
-        let rounds = if components == 0 { Vec::new() } else { rounds(observations) };
-        let of_step = rounds.first().map_or(1, |round| round.blocks.len() * super::BLOCK_OBSERVATIONS);
+        begun.plan_rounds();
+        let of_step = begun.rounds.first().map_or(1, |round| round.blocks.len() * super::BLOCK_OBSERVATIONS);
+        begun.head_start = sample.observations() as f64 / of_step.min(observations) as f64;
+        begun
+    }
+
+    /// Of no component.
+    pub(super) fn empty(
+        features: usize,
+        observations: usize,
+        seed: u64,
+        prior: CheckedPrior,
+        noise: Noise,
+        coarsening: f64,
+    ) -> Self {
         Self {
             features,
-            components,
+            components: 0,
             observations,
             seed,
             prior,
-            noise: fit.noise(),
+            noise,
             coarsening,
-            whole: sample.first_fraction().is_none(),
-            nu_w,
-            rho_w,
-            alpha_pi,
-            beta_pi,
-            head_start: sample.observations() as f64 / of_step.min(observations) as f64,
+            whole: true,
+            nu_w: Vec::new(),
+            rho_w: Vec::new(),
+            alpha_pi: Vec::new(),
+            beta_pi: Vec::new(),
+            head_start: 1.0,
             steps: 0,
-            rounds,
+            rounds: Vec::new(),
             done: 0,
             log_likelihood: f64::NAN,
             totals: None,
         }
+    }
+
+    /// The rounds that so many columns need; none without components.
+    pub(super) fn plan_rounds(&mut self) {
+        self.rounds = if self.components == 0 { Vec::new() } else { rounds(self.observations) };
     }
 
     /// F.
@@ -155,7 +174,7 @@ impl BlockFit {
         }
     }
 
-    fn drawn(&self, round: u32) -> Shared {
+    pub(super) fn drawn(&self, round: u32) -> Shared {
         let (features, key) = (self.features, Key::new(self.seed).derived(u64::MAX));
         let mut dictionary = Dictionary::new(features, self.components);
         for (k, row) in dictionary.rows_mut().enumerate() {

@@ -8,12 +8,14 @@ mod rounds;
 mod run;
 mod sample;
 mod source;
+mod stream;
 #[cfg(test)]
 mod tests;
+mod travel;
 
 pub use additive::BlockStatistics;
 pub use leader::BlockFit;
-pub use outcome::{BlockMeans, Survey};
+pub use outcome::{BlockMeans, Found as BlockFound, Survey};
 pub use rounds::{Round, Stage};
 pub use run::{BlockObserver, Blocks, fit_blocks};
 pub use sample::{SAMPLE, sample_columns};

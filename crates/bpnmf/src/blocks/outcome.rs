@@ -95,6 +95,30 @@ pub(super) struct Totals {
     size: Vec<f64>,
 }
 
+impl Totals {
+    pub(super) fn new(usage: Vec<f64>, size: Vec<f64>) -> Self {
+        Self { usage, size }
+    }
+
+    pub(super) fn numbers(&self) -> [&[f64]; 2] {
+        [&self.usage, &self.size]
+    }
+}
+
+/// What a fit says of its components, in [its order](BlockFit::order).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Found {
+    /// Posterior mean of W, F x K by rows, in the units of the data.
+    pub dictionary: Vec<f32>,
+    /// Posterior mean of pi.
+    pub pi: Vec<f64>,
+    /// Share of the counts.
+    pub share: Vec<f64>,
+    /// In how many columns a component is on.
+    pub usage: Vec<f64>,
+}
+
 impl BlockFit {
     /// Takes the sums of the last round in.
     pub(super) fn total(&mut self, statistics: BlockStatistics) -> Result<(), Error> {
@@ -119,35 +143,46 @@ impl BlockFit {
         order
     }
 
-    /// The model with these means of the columns; `searched` is what the search on the sample found, of which evidence is kept.
-    pub fn posterior(&self, means: BlockMeans, searched: &Posterior) -> Posterior {
-        let (features, components, order) = (self.features, self.components, self.order());
-        let totals = self.totals.clone();
-        let Totals { usage, size } =
-            totals.unwrap_or_else(|| Totals { usage: vec![0.0; components], size: vec![0.0; components] });
+    /// What it says of its components as it stands.
+    pub fn found(&self) -> Found {
+        let (features, order) = (self.features, self.order());
+        // Before the last round from what q says of the counts that were given out.
+        let counts = |k: usize| self.nu_w[k * features..][..features].iter().sum::<f64>();
+        let so_far = || {
+            let usage = self.alpha_pi.iter().map(|alpha| (alpha - self.prior.pi_on()).max(0.0));
+            Totals { usage: usage.collect(), size: (0..self.components).map(counts).collect() }
+        };
+        let Totals { usage, size } = self.totals.clone().unwrap_or_else(so_far);
         let total: f64 = size.iter().sum();
-        let (w, pi, least) = (self.dictionary(), self.pi(), least_usage(self.observations));
-        let (activations, inclusion) = means.ordered(&order);
-        Posterior {
-            features,
-            observations: self.observations,
-            dictionary: (0..features)
-                .flat_map(|f| order.iter().map(move |&k| k * features + f))
-                .map(|at| w[at] as f32)
-                .collect(),
-            activations,
-            inclusion,
+        let (w, pi) = (self.dictionary(), self.pi());
+        let places = (0..features).flat_map(|f| order.iter().map(move |&k| k * features + f));
+        Found {
+            dictionary: places.map(|at| w[at] as f32).collect(),
             pi: order.iter().map(|&k| pi[k]).collect(),
             share: order.iter().map(|&k| if total > 0.0 { size[k] / total } else { 0.0 }).collect(),
             usage: order.iter().map(|&k| usage[k]).collect(),
-            evidence: searched
-                .evidence
-                .as_ref()
-                .filter(|evidence| evidence.len() == components)
-                .map(|evidence| order.iter().map(|&k| evidence[k]).collect()),
+        }
+    }
+
+    /// The model with these means of the columns; `searched` is what the search on the sample found, whose evidence is kept.
+    pub fn posterior(&self, means: BlockMeans, searched: &Posterior) -> Posterior {
+        let Found { dictionary, pi, share, usage } = self.found();
+        let (order, least) = (self.order(), least_usage(self.observations));
+        let (activations, inclusion) = means.ordered(&order);
+        let evidence = searched.evidence.as_ref().filter(|evidence| evidence.len() == self.components);
+        Posterior {
+            features: self.features,
+            observations: self.observations,
+            dictionary,
+            activations,
+            inclusion,
+            pi,
+            share,
             surplus: searched.surplus,
             rare: usage.iter().filter(|&&usage| usage < least).count(),
             on_anywhere: usage.iter().filter(|&&usage| usage >= 0.5).count().max(searched.on_anywhere),
+            usage,
+            evidence: evidence.map(|evidence| order.iter().map(|&k| evidence[k]).collect()),
             log_likelihood: self.log_likelihood,
             spread: None,
         }

@@ -56,6 +56,20 @@ pub struct Blocks {
     pub survey: Survey,
 }
 
+impl Blocks {
+    /// The chains on the sample with the model of all columns in place of that of the chain that stands for them, what ran them,
+    /// and the sample. What the draws of the sample say about its own columns, the intervals of W and H S, is left out.
+    pub fn into_chains(self) -> (Chains, Job, Counts) {
+        let Self { mut chains, job, sample, fit, posterior, .. } = self;
+        let order = fit.order();
+        chains.recurrence = chains.recurrence.map(|found| order.iter().map(|&k| found[k]).collect());
+        chains.intervals = None;
+        let shown = chains.representative;
+        chains.fits[shown].posterior = posterior;
+        (chains, job, sample)
+    }
+}
+
 /// Fits data of which only some blocks are in memory at a time: chains with their search on [a sample](sample_columns) of
 /// `sample` columns, then [rounds](BlockFit::rounds) over all blocks. The result does not depend on the workers, nor on where
 /// the blocks come from.

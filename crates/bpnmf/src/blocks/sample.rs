@@ -3,8 +3,8 @@
 use crate::random::{Key, Site};
 
 /// Columns of the sample, unless another number is asked for: a component that is on in 1 % of all columns, the least that
-/// counts, is on in about a hundred of them.
-pub const SAMPLE: usize = 10_000;
+/// counts, is on in about thirty of them.
+pub const SAMPLE: usize = 3000;
 
 /// The columns that the search looks at, increasing: all of them if there are no more than `size`, else one drawn from each of
 /// `size` equal stretches of all columns, so that every stretch of a file that is sorted has its share.

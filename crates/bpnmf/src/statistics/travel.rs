@@ -59,7 +59,9 @@ impl Sums {
         let usage = vector(&[components])?;
         let (ln_activation, log_likelihood, expected_scattered) = (from.f64()?, from.f64()?, from.f64()?);
         let mut tiers = [0; 8];
-        tiers.iter_mut().try_for_each(|number| Ok::<_, Error>(*number = from.u64()?))?;
+        for number in &mut tiers {
+            *number = from.u64()?;
+        }
         Ok(Self {
             allocated,
             activation,
