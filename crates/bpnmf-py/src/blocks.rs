@@ -11,6 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Number, stage, blocks, sweeps of burn-in, sweeps that are averaged.
 type Round = (u32, &'static str, Vec<usize>, u32, u32);
 
+/// The means of H S and of S, samples x components.
+type Means<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
 /// A fit of blocks between two rounds.
 #[pyclass(frozen, module = "bpnmf._core")]
 pub(crate) struct Blocks(pub(crate) Mutex<BlockFit>);
@@ -104,7 +107,7 @@ pub(crate) fn local<'py>(
     burn_in: u32,
     kept: u32,
     means: bool,
-) -> PyResult<(Bound<'py, PyBytes>, Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>)> {
+) -> PyResult<(Bound<'py, PyBytes>, Option<Means<'py>>)> {
     let shared = Shared::from_bytes(shared).map_err(raised)?;
     let key = BlockKey { seed, round, block };
     let counts = &counts.0;

@@ -27,7 +27,7 @@ const BYTES_A_SEARCHED_ENTRY: u64 = 56;
 
 /// The file, if it is to be read block by block: because it can be and somebody asks for it, or because it is larger than memory.
 pub(super) fn wanted(args: &FitArgs) -> Result<Option<BlockFile>, Failure> {
-    let Some(file) = bpnmf_io::open_blocks(&args.input, &input::options(&args.table, true))
+    let Some(file) = bpnmf_io::open_blocks(&args.input, &input::options(&args.table, args.force))
         .map_err(Failure::reading)?
         .filter(|file| args.blocks || !args.force && !fits(file))
     else {

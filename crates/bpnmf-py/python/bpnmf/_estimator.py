@@ -310,11 +310,10 @@ class BetaProcessNMF(Base):
             if mask is not None:
                 raise ValueError("a mask cannot be had of a fit block by block: give NaN and missing=\"nan\"")
             return self._fit_blocks(rows, X, wishes, sample)
-        self.__dict__.pop("_blocks", None)
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], True)
         _warn(counts.looks_like())
-        for about, sentence in self._fit_counts(counts, wishes):
+        for about, sentence in self._fit_counts(counts, wishes, samples=shape[0]):
             _warn(sentence, WARNINGS[about])
         return self
 
@@ -341,23 +340,19 @@ class BetaProcessNMF(Base):
     def partial_fit(self: Self, X: Any, y: object = None) -> Self:
         """One step with samples that come next in a stream.
 
-        The first call is a `fit` of its samples, which should be enough to show every component. The calls after it keep
-        the components and bring them up to date, as if all samples so far were like these, by ever smaller steps. What is
-        known of single samples is not kept: `transform` says it.
+        Of a model that is not fitted it is a `fit` of these samples, which should be enough to show every component. Else the
+        components are kept and brought up to date, as if all samples so far were like these, by ever smaller steps. What
+        is known of single samples is not kept: `transform` says it.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_samples, n_features)
         y : ignored
         """
+        if not hasattr(self, "components_"):
+            return self.fit(X)
         if not hasattr(self, "_blocks"):
-            wishes = self._wishes()
-            counts, shape = counts_of(X, missing=self.missing)
-            check_names(self, X, shape[1], True)
-            _warn(counts.looks_like())
-            for about, sentence in self._fit_counts(counts, wishes, samples=shape[0]):
-                _warn(sentence, WARNINGS[about])
-            return self
+            raise ValueError("this model was not fitted here and does not know from how much it has learned: fit it first")
         counts = self._counts(X, None)
         self._blocks.partial_fit(counts, _threads(self.n_jobs))
         found = self._blocks.found()

@@ -51,7 +51,8 @@ impl Stage {
     }
 }
 
-/// All rounds of a fit of so many columns. A step takes every so manieth block, so that each sees all stretches of the data.
+/// All rounds of a fit of so many columns. A step takes blocks at equal distances, so that each sees all
+/// stretches of the data.
 pub(super) fn rounds(observations: usize) -> Vec<Round> {
     let blocks = blocks_of(observations);
     let steps = blocks.min(STEPS);

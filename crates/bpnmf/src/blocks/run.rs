@@ -170,8 +170,10 @@ impl Working<'_> {
             }
             let counts = source.block(block)?;
             let key = BlockKey { seed, round: round.number, block };
-            let local =
-                shared.local(&counts, key, round.effort, round.stage == Stage::Means, &workers.alone())?;
+            let means = round.stage == Stage::Means;
+            let local = shared
+                .local(&counts, key, round.effort, means, &workers.alone())
+                .map_err(|error| placed(error, super::columns_of(block, source.observations()).start))?;
             let (statistics, into) = &mut *lock(&together);
             take(&local, block, into);
             statistics.add(local.statistics)?;
@@ -184,6 +186,14 @@ impl Working<'_> {
         }
         Ok(together.into_inner().unwrap_or_else(PoisonError::into_inner).0)
     }
+}
+
+/// An error of some columns, the first of which is `first`, with the place that all columns have it at.
+fn placed(mut error: Error, first: usize) -> Error {
+    if let Error::NotWhole { observation, .. } = &mut error {
+        *observation += first;
+    }
+    error
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
