@@ -58,6 +58,7 @@ Examples:
   bpnmf fit mutations.tsv --catalogue COSMIC.txt --report --out result    which signatures are known
   bpnmf fit cells.mtx.gz --transpose --out result --seed 7
   bpnmf fit cells.h5ad --layer counts --out result       anndata: cells are the observations
+  bpnmf fit atlas.h5ad --blocks --out result             a million cells, block by block
   bpnmf fit ratings.csv --missing --out result           empty cells were not observed
   bpnmf fit excel.csv --decimal comma --out result       0,5 and 1.885 as in German Excel
   zcat cells.tsv.gz | bpnmf fit - --out result           from standard input
@@ -112,6 +113,15 @@ pub(crate) struct FitArgs {
     /// Also write report.html: the result in pictures, one page for any browser
     #[arg(long)]
     pub(crate) report: bool,
+
+    /// Fit data block by block, a sample first: chains on --sample observations find the components, and passes over all
+    /// blocks fit them to all observations. Done without being asked for .h5ad and .h5 files that do not fit into memory
+    #[arg(long)]
+    pub(crate) blocks: bool,
+
+    /// With blocks: the observations that the components are looked for in
+    #[arg(long, value_name = "N", default_value_t = bpnmf::SAMPLE)]
+    pub(crate) sample: usize,
 
     /// Compare every component with known signatures, a table of features x signatures as COSMIC's: matches.tsv
     #[arg(long, value_name = "FILE")]

@@ -13,8 +13,8 @@ const GENES: [&str; 12] =
 /// Of names such a share must look like genes or types of mutations before somebody is asked.
 const MANY: f64 = 0.3;
 
-/// Reads the file `input`; with `force` whatever memory it takes.
-pub(crate) fn read(input: &Path, args: &TableArgs, force: bool) -> Result<Table, Failure> {
+/// How the flags ask for a file to be read; with `force` whatever memory it takes.
+pub(crate) fn options(args: &TableArgs, force: bool) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.transpose = args.transpose;
     options.missing = args.missing;
@@ -26,7 +26,12 @@ pub(crate) fn read(input: &Path, args: &TableArgs, force: bool) -> Result<Table,
         DecimalName::Point => Decimal::Point,
         DecimalName::Comma => Decimal::Comma,
     });
-    let table = bpnmf_io::read(input, &options).map_err(Failure::reading)?;
+    options
+}
+
+/// Reads the file `input`; with `force` whatever memory it takes.
+pub(crate) fn read(input: &Path, args: &TableArgs, force: bool) -> Result<Table, Failure> {
+    let table = bpnmf_io::read(input, &options(args, force)).map_err(Failure::reading)?;
     let given = [
         ("--names", args.names.is_some()),
         ("--header", args.header.is_some()),

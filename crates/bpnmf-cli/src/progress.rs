@@ -1,8 +1,10 @@
 //! What is seen while a run goes on: a line on a terminal, plain lines in a log, JSON for a program, or nothing. Knows no files.
 
+mod blocks;
 mod pace;
 
 use crate::text;
+pub(crate) use blocks::Passes;
 use bpnmf::{SearchStep, TraceRow};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use pace::{Chain, Pace};

@@ -1,6 +1,8 @@
 //! HDF5: the h5ad files of anndata and the .h5 files of 10x Genomics. Both say themselves which axis has the observations
 //! (cells), so neither is ever read transposed by accident. Matrices are read in pieces, sparse ones stay sparse.
 
+mod blocks;
+
 use std::path::Path;
 
 use bpnmf::Counts;
@@ -10,6 +12,8 @@ use crate::error::Fault;
 use crate::npz::expand_starts;
 use crate::read::{Nan, Room, Table};
 use crate::sparse::{self, Entries};
+pub use blocks::BlockFile;
+pub(crate) use blocks::open as open_blocks;
 
 /// Values that are read at a time.
 const PIECE: u64 = 1 << 20;
@@ -85,26 +89,22 @@ impl Source {
     /// A file of anndata: X, or a layer, is observations x features.
     fn annotated(&self, root: &Group, layer: Option<&str>) -> Result<Table, Fault> {
         let place = layer.map_or_else(|| "X".to_owned(), |layer| format!("layers/{layer}"));
-        let matrix = match (find(root, &place), layer) {
-            (Some(matrix), _) => matrix,
-            (None, None) => return Err(Fault::NoX { layers: layers(root) }),
-            (None, Some(layer)) => {
-                return Err(Fault::NoLayer { layer: layer.to_owned(), layers: layers(root) });
-            }
-        };
+        let matrix = matrix_at(root, &place, layer)?;
         let counts = match matrix {
             Member::Array(array) => self.dense(&array, &place)?,
             Member::Group(group) => self.compressed(&group, &place)?,
         };
-        let named = |axis: &str, count: usize| -> Result<Option<Vec<String>>, Fault> {
-            let Some(Member::Group(axis_group)) = member(root, axis) else { return Ok(None) };
-            let attributes = axis_group.attrs().map_err(|error| bad(&error))?;
-            let index = attributes.get("_index").and_then(text_of).unwrap_or_else(|| "_index".to_owned());
-            self.names(&axis_group, &index, &format!("{axis}/{index}"), count)
-        };
-        let feature_names = named("var", counts.features())?;
-        let observation_names = named("obs", counts.observations())?;
+        let feature_names = self.named(root, "var", counts.features())?;
+        let observation_names = self.named(root, "obs", counts.observations())?;
         Ok(Table { counts, feature_names, observation_names, layout: None })
+    }
+
+    /// The names that anndata has for an axis.
+    fn named(&self, root: &Group, axis: &str, count: usize) -> Result<Option<Vec<String>>, Fault> {
+        let Some(Member::Group(axis_group)) = member(root, axis) else { return Ok(None) };
+        let attributes = axis_group.attrs().map_err(|error| bad(&error))?;
+        let index = attributes.get("_index").and_then(text_of).unwrap_or_else(|| "_index".to_owned());
+        self.names(&axis_group, &index, &format!("{axis}/{index}"), count)
     }
 
     /// A dense matrix, observations x features: as we hold it.
@@ -122,6 +122,12 @@ impl Source {
 
     /// A group with the arrays of scipy's compressed matrices, observations x features.
     fn compressed(&self, group: &Group, place: &str) -> Result<Counts, Fault> {
+        let (shape, by_observation) = self.layout(group, place)?;
+        self.sparse(group, place, shape, by_observation)
+    }
+
+    /// Features and observations of such a group, and whether it is compressed by observation.
+    fn layout(&self, group: &Group, place: &str) -> Result<((usize, usize), bool), Fault> {
         let attributes = group.attrs().map_err(|error| array_fault(place, &error))?;
         let attribute = |names: [&str; 2]| names.iter().find_map(|name| attributes.get(*name));
         let encoding = attribute(["encoding-type", "h5sparse_format"]).and_then(text_of);
@@ -146,7 +152,7 @@ impl Source {
             let reason = format!("the matrix has {} dimensions, it must have 2", shape.len());
             return Err(Fault::array(reason).in_array(place));
         };
-        self.sparse(group, place, (features, observations), by_observation)
+        Ok(((features, observations), by_observation))
     }
 
     /// The matrix of 10x Genomics: compressed by barcode.
@@ -333,6 +339,15 @@ fn length(array: &Dataset, place: &str) -> Result<u64, Fault> {
 fn member(group: &Group, name: &str) -> Option<Member> {
     let array = group.dataset(name).ok().map(Member::Array);
     array.or_else(|| group.group(name).ok().map(Member::Group))
+}
+
+/// X, or the layer that was asked for, which is at `place`.
+fn matrix_at(root: &Group, place: &str, layer: Option<&str>) -> Result<Member, Fault> {
+    match (find(root, place), layer) {
+        (Some(matrix), _) => Ok(matrix),
+        (None, None) => Err(Fault::NoX { layers: layers(root) }),
+        (None, Some(layer)) => Err(Fault::NoLayer { layer: layer.to_owned(), layers: layers(root) }),
+    }
 }
 
 /// What stands at a path below a group.

@@ -37,7 +37,8 @@ mod write;
 pub use array::{Array, Values};
 pub use delimited::{Decimal, Layout};
 pub use error::{Error, Fault};
+pub use hdf5::BlockFile;
 #[doc(hidden)]
 pub use read::read_bytes;
-pub use read::{ReadOptions, STDIN, Table, read, read_npy_array, read_npz_arrays};
+pub use read::{ReadOptions, STDIN, Table, open_blocks, read, read_npy_array, read_npz_arrays};
 pub use write::{NewFile, write_atomically, write_npy, write_npz};

@@ -10,6 +10,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::array::Array;
 use crate::delimited::{Decimal, Layout};
 use crate::error::{Error, Fault};
+use crate::hdf5::BlockFile;
 use crate::{delimited, hdf5, mtx, npy, npz, ten_x};
 
 /// A matrix of counts and the names that stood beside it.
@@ -74,7 +75,7 @@ impl Room {
 }
 
 /// Makes counts of what a file holds; knows what NaN stands for.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Nan {
     Refused,
     Missing,
@@ -139,6 +140,22 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
         parse(format, gzipped, BufReader::with_capacity(1 << 16, file), size, options)
     };
     read().map_err(|fault| Error::new(path, fault))
+}
+
+/// Opens a file whose observations can be read block by block: an .h5ad file whose matrix is dense or compressed by observation,
+/// or an .h5 file of 10x Genomics. `None` for all others, which [`read`] reads as a whole.
+pub fn open_blocks(path: &Path, options: &ReadOptions) -> Result<Option<BlockFile>, Error> {
+    if path.as_os_str() == STDIN || path.is_dir() {
+        return Ok(None);
+    }
+    let opened = || match format_of(path)? {
+        (Format::Hdf5, _) => {
+            let (_, size) = open(path)?;
+            hdf5::open_blocks(path, size, options.layer.as_deref(), options.nan(), options.untransposed()?)
+        }
+        _ => Ok(None),
+    };
+    opened().map_err(|fault| Error::new(path, fault))
 }
 
 /// As [`read`], from bytes that are in memory: for tests.

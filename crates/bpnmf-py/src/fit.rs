@@ -1,11 +1,12 @@
 //! A fit: wishes and counts in, arrays out.
 
+use crate::blocks::Blocks;
 use crate::input::Counts;
 use crate::raised;
 use crate::task::{self, Link};
 use bpnmf::{
-    Chains, ComponentsPrior, EngineKind, Error, Job, Noise, Observer, Plan, Preset, Prior, PriorWish,
-    SearchStep, StopRule, TraceRow, Warning, Workers,
+    BlockFit, Chains, ComponentsPrior, EngineKind, Error, Job, Noise, Observer, Plan, Preset, Prior,
+    PriorWish, SearchStep, StopRule, TraceRow, Warning, Workers,
 };
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
@@ -45,6 +46,8 @@ pub(crate) struct Fitted {
     prior: Prior,
     engine: &'static str,
     threads: usize,
+    /// The fit to more samples than these, if there are.
+    blocks: Option<BlockFit>,
 }
 
 /// The numbers of a prior that are given.
@@ -76,8 +79,9 @@ pub(crate) fn noise_of(alpha: f64) -> Noise {
 /// Fits, and gives all there is to know as a dictionary, and what cut the run short or None. The dictionary is None if
 /// the run did not end in time after Ctrl-C. `alpha` is that of the noise, infinite for
 /// Poisson counts, None to learn it; `chains` None for the preset's; `time_budget` as "60s"; `guess` is (rate, window, hop) if the counts are a spectrogram.
+/// With `samples`, the counts are those of some of so many samples, and "blocks" is the fit to all of them, which is to follow.
 #[pyfunction]
-#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, components_prior, chains, until_sure, time_budget, threads, watch, guess=None))]
+#[pyo3(signature = (counts, *, preset, engine, components, forced, iterations, tolerance, alpha, seed, prior, components_prior, chains, until_sure, time_budget, threads, watch, guess=None, samples=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     counts: &Counts,
@@ -97,6 +101,7 @@ pub(crate) fn fit<'py>(
     threads: usize,
     watch: Option<Bound<'py, PyAny>>,
     guess: Option<(u32, usize, usize)>,
+    samples: Option<usize>,
 ) -> PyResult<(Option<Bound<'py, PyDict>>, Option<PyErr>)> {
     let plan = Plan {
         preset: Preset::read(preset).map_err(raised)?,
@@ -128,12 +133,19 @@ pub(crate) fn fit<'py>(
         answer.extract()
     };
     let watched: Option<&dyn Fn(Event) -> PyResult<bool>> = if watch.is_some() { Some(&show) } else { None };
-    let (result, error) = task::run(py, watched, move |link| all_chains(&job, &counts, &workers, link))?;
+    let (result, error) =
+        task::run(py, watched, move |link| all_chains(&job, &counts, &workers, samples, link))?;
     let result = result.transpose().map_err(raised)?;
     Ok((result.map(|fitted| told(py, fitted)).transpose()?, error))
 }
 
-fn all_chains(job: &Job, counts: &bpnmf::Counts, workers: &Workers, link: &FitLink) -> Result<Fitted, Error> {
+fn all_chains(
+    job: &Job,
+    counts: &bpnmf::Counts,
+    workers: &Workers,
+    samples: Option<usize>,
+    link: &FitLink,
+) -> Result<Fitted, Error> {
     // A sender is not shared between threads but copied.
     let links = std::sync::Mutex::new(link.clone());
     let watcher = |chain: usize| {
@@ -143,7 +155,9 @@ fn all_chains(job: &Job, counts: &bpnmf::Counts, workers: &Workers, link: &FitLi
     let chains = job.run(counts, workers, |_| None, watcher)?;
     let warnings = job.warnings(&chains, counts);
     let prior = chains.fit().discovery.as_ref().map_or(&job.prior, |found| &found.prior).get();
-    Ok(Fitted { prior, engine: job.engine.name(), threads: workers.threads(), warnings, chains })
+    let begun = |samples| BlockFit::begin(chains.fit(), &job.prior, counts, samples, job.options.seed);
+    let blocks = samples.map(begun);
+    Ok(Fitted { prior, engine: job.engine.name(), threads: workers.threads(), warnings, blocks, chains })
 }
 
 /// A warning, and what it is about.
@@ -184,8 +198,9 @@ fn described<'py>(py: Python<'py>, event: &Event) -> PyResult<Bound<'py, PyDict>
 
 /// The result as Python has it.
 fn told(py: Python<'_>, fitted: Fitted) -> PyResult<Bound<'_, PyDict>> {
-    let Fitted { chains, warnings, prior, engine, threads } = fitted;
+    let Fitted { chains, warnings, prior, engine, threads, blocks } = fitted;
     let out = PyDict::new(py);
+    out.set_item("blocks", blocks.map(Blocks::new).map(|blocks| Bound::new(py, blocks)).transpose()?)?;
     out.set_item("n_components", chains.n_components)?;
     out.set_item("interval", chains.interval)?;
     let pmf = chains.pmf.as_ref().map(|pmf| PyDict::from_sequence(PyList::new(py, pmf)?.as_any()));

@@ -1,6 +1,7 @@
 //! Glue between Python and the library: arrays in, arrays out. What it means is decided on either side of it.
 
 mod audio;
+mod blocks;
 mod fit;
 mod input;
 mod project;
@@ -14,6 +15,8 @@ mod _core {
     #[pymodule_export]
     use super::audio::{Recording, bss_eval, read_sound, sounds, spectrogram};
     #[pymodule_export]
+    use super::blocks::{Blocks, add, local, sample};
+    #[pymodule_export]
     use super::fit::fit;
     #[pymodule_export]
     use super::input::Counts;
@@ -23,6 +26,8 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("BLOCK", bpnmf::BLOCK_OBSERVATIONS)?;
+        module.add("SAMPLE", bpnmf::SAMPLE)?;
         module.add("__version__", bpnmf::VERSION)
     }
 }

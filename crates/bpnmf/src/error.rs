@@ -202,6 +202,15 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A block of columns, or the sums over blocks, cannot be used.
+    #[error("{reason}")]
+    BadBlock {
+        /// What is wrong, as a sentence.
+        reason: String,
+    },
+    /// Somebody ended a fit of blocks before it had a result.
+    #[error("the fit was ended before all blocks were done: there is no result")]
+    Ended,
     /// The threads asked for could not be started.
     #[error("could not start {threads} threads: {reason}")]
     Threads {

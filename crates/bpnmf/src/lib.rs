@@ -49,6 +49,7 @@
 //! | watch, stop, or resume a fit | [`Plan::job`], [`Job::run`] with an [`Observer`] and a [`Checkpoint`] |
 //! | run one chain, or several of your own | [`run`], [`run_from`], [`Chains::run`] |
 //! | choose an engine yourself | [`Gibbs`] (exact), [`Ssmf`] (Algorithm 1 of the paper), [`Map`] (mean field), [`NbProcess`] (another model), [`Engine`] |
+//! | fit data that are larger than memory | [`fit_blocks`] with a [`BlockSource`] |
 //! | make up data whose components are known | [`Recipe`] |
 //!
 //! # How it works
@@ -65,6 +66,7 @@
 
 #[doc(hidden)]
 pub mod bench;
+mod blocks;
 mod chains;
 mod checkpoint;
 mod counts;
@@ -93,6 +95,10 @@ mod suspicion;
 mod synth;
 mod workers;
 
+pub use blocks::{
+    BLOCK_OBSERVATIONS, BlockFit, BlockFound, BlockMeans, BlockObserver, BlockSource, BlockStatistics,
+    Blocks, Round, SAMPLE, Stage, Survey, blocks_of, columns_of, fit_blocks, sample_columns,
+};
 pub use chains::{
     Chains, Convergence, Disagreement, MOST_CHAINS_UNTIL_SURE, chain_seed, run_chains, run_until_sure,
 };
@@ -102,8 +108,8 @@ pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use fit::fit;
 pub use infer::{
-    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, Map, NbProcess,
-    ProjectOptions, Projection, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, BlockKey, Effort, Engine, Gibbs, Info, Init, Jumped, Jumps, Local,
+    Map, NbProcess, ProjectOptions, Projection, Shared, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use job::{Job, Warning};

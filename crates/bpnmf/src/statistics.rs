@@ -1,6 +1,8 @@
 //! What the columns tell the rest: additive sums, the unit of threads, blocks of columns, minibatches, disk and machines.
 //! Knows nothing of engines.
 
+mod travel;
+
 use crate::counts::Counts;
 use crate::infer::activations::Activations;
 use crate::infer::dictionary::Dictionary;
@@ -77,6 +79,10 @@ impl Sums {
             expected_scattered,
             tiers,
         } = self;
+        if unseen.len() < other.unseen.len() {
+            // Nothing is missing in the blocks that are in it so far.
+            unseen.resize(other.unseen.len(), 0.0);
+        }
         let vectors = [allocated, activation, unseen, usage];
         for (sums, more) in
             vectors.into_iter().zip([&other.allocated, &other.activation, &other.unseen, &other.usage])
@@ -174,7 +180,6 @@ impl Statistics {
     }
 
     /// Adds those over other blocks.
-    #[cfg(test)]
     pub(crate) fn add(&mut self, other: Self, spare: &mut Vec<Sums>) {
         other.nodes.into_iter().for_each(|node| self.put(node, spare));
     }

@@ -167,7 +167,6 @@ impl Keeper {
     }
 
     /// For a run that keeps none.
-    #[cfg(test)]
     pub(crate) fn none() -> Self {
         let nowhere = PathBuf::new();
         Self {

@@ -1,5 +1,6 @@
 //! `bpnmf fit`: a file becomes counts, counts become a posterior, the posterior becomes files.
 
+mod blocks;
 pub(crate) mod config;
 mod markers;
 pub(crate) mod output;
@@ -38,7 +39,13 @@ pub(crate) fn fit(args: &FitArgs, start: &Start) -> Result<ExitCode, Failure> {
     start.check(&args.out, args.force)?;
     let folder = Folder::unused(&args.out, &output::FILES, args.force)?;
 
+    if let Some(file) = blocks::wanted(args)? {
+        return blocks::fit_file(args, request, &folder, file);
+    }
     let table = input::read(&args.input, &args.table, args.force)?;
+    if args.blocks {
+        return blocks::fit_table(args, request, &folder, table);
+    }
     let understood = input::understood(&table, &args.input.display().to_string());
     let read_as = table.layout.as_ref().map(ToString::to_string);
     let mut doubts = Doubts::default();

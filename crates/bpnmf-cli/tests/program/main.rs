@@ -3,6 +3,7 @@
 mod assign;
 mod bad_inputs;
 mod bad_sounds;
+mod blocks;
 mod catalogue;
 mod chains;
 mod demo;

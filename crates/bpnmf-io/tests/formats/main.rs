@@ -1,5 +1,6 @@
 //! Every format: what numpy and scipy wrote is read, and every kind of bad file is refused in one clear sentence.
 
+mod blocks;
 mod delimited;
 mod files;
 mod hdf5;

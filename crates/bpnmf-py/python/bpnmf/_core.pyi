@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+BLOCK: int
+SAMPLE: int
 
 class Counts:
     @staticmethod
@@ -38,7 +40,32 @@ def fit(
     threads: int,
     watch: Callable[[dict[str, Any]], bool] | None,
     guess: tuple[int, int, int] | None = None,
+    samples: int | None = None,
 ) -> tuple[dict[str, Any] | None, BaseException | None]: ...
+class Blocks:
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Blocks: ...
+    def to_bytes(self) -> bytes: ...
+    def next_round(self) -> tuple[int, str, list[int], int, int] | None: ...
+    def rounds(self) -> int: ...
+    def shared(self) -> bytes: ...
+    def take(self, statistics: bytes) -> None: ...
+    def partial_fit(self, counts: Counts, threads: int) -> None: ...
+    def found(self) -> dict[str, Any]: ...
+
+def local(
+    shared: bytes,
+    counts: Counts,
+    *,
+    seed: int,
+    round: int,
+    block: int,
+    burn_in: int,
+    kept: int,
+    means: bool,
+) -> tuple[bytes, tuple[NDArray[np.float32], NDArray[np.float32]] | None]: ...
+def add(statistics: list[bytes]) -> bytes: ...
+def sample(samples: int, size: int, seed: int) -> list[int]: ...
 def project(
     counts: Counts,
     components: NDArray[np.float32],

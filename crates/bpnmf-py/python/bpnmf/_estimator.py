@@ -16,8 +16,18 @@ from numpy.typing import ArrayLike, NDArray
 from . import _core
 from ._arviz import inference_data
 from ._assign import Assignment, component_names, framed, specificity
-from ._base import Base, ConvergenceWarning, InvalidParameterError, NotFittedError, check_names, wrapped_like_transform
+from ._base import (
+    Base,
+    ConvergenceWarning,
+    InvalidParameterError,
+    NotFittedError,
+    check_names,
+    is_anndata,
+    wrapped_like_transform,
+)
 from ._files import read_model, write_model
+from ._blocks import Here, Rows, fitted
+from ._dask import OnCluster, is_lazy, projected
 from ._input import MaskLike, counts_of, places_of, values_at
 from ._progress import Progress
 
@@ -226,6 +236,7 @@ class BetaProcessNMF(Base):
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _component_names: list[str]
+    _blocks: _core.Blocks
 
     def __init__(
         self,
@@ -266,16 +277,25 @@ class BetaProcessNMF(Base):
         self.callback = callback
         self.missing = missing
 
-    def fit(self: Self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Self:
+    def fit(
+        self: Self, X: Any, y: object = None, *, mask: MaskLike | None = None, sample: int | None = None
+    ) -> Self:
         """Finds the components of X.
+
+        A Dask array, an AnnData with one in it, a list of delayed blocks and an AnnData that is backed by its file are fitted
+        block by block: chains on a sample of the samples find the components, and passes over all blocks fit them to all
+        samples. Blocks of a Dask collection are worked on by the cluster of its client; `activations_` and `inclusion_` are
+        then Dask arrays. The result does not depend on chunks and workers.
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        X : array, sparse matrix, frame, AnnData, Dask array or list of delayed, of shape (n_samples, n_features)
             Counts, or non-negative numbers. Compressed matrices are not made dense.
         y : ignored
         mask : bool array or sparse matrix of the shape of X, optional
-            True where an entry was not observed.
+            True where an entry was not observed. Not of a fit block by block.
+        sample : int, optional
+            In how many samples the components are looked for. Given, any X is fitted block by block.
 
         Warns
         -----
@@ -288,26 +308,88 @@ class BetaProcessNMF(Base):
             If the number of components comes within 10 % of a `max_components` that was given.
         """
         wishes = self._wishes()
+        rows = self._rows(X, sample is not None, wishes["threads"])
+        if rows is not None:
+            if mask is not None:
+                raise ValueError("a mask cannot be had of a fit block by block: give NaN and missing=\"nan\"")
+            return self._fit_blocks(rows, X, wishes, sample)
         counts, shape = counts_of(X, missing=self.missing, mask=mask)
         check_names(self, X, shape[1], True)
         _warn(counts.looks_like())
-        for about, sentence in self._fit_counts(counts, wishes):
+        for about, sentence in self._fit_counts(counts, wishes, samples=shape[0]):
             _warn(sentence, WARNINGS[about])
         return self
 
     def _fit_counts(
-        self, counts: _core.Counts, wishes: dict[str, Any], guess: tuple[int, int, int] | None = None
+        self,
+        counts: _core.Counts,
+        wishes: dict[str, Any],
+        guess: tuple[int, int, int] | None = None,
+        samples: int | None = None,
     ) -> list[tuple[str, str]]:
         """Fits, and says what keeps the result from being trusted; `guess` is (rate, window, hop) of a spectrogram."""
         progress = Progress() if self.verbose else None
-        found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, **wishes)
+        found, error = _core.fit(counts, watch=self._watch(progress), guess=guess, samples=samples, **wishes)
         if found is not None:
             self._keep(found, wishes["seed"])
+            if found["blocks"] is not None:
+                self._blocks = found["blocks"]
             if progress is not None:
                 progress.finish(self._last_line(found))
         if error is not None:
             raise error
         return [] if found is None else list(found["warnings"])
+
+    def partial_fit(self: Self, X: Any, y: object = None) -> Self:
+        """One step with samples that come next in a stream.
+
+        Of a model that is not fitted it is a `fit` of these samples, which should be enough to show every component. Else the
+        components are kept and brought up to date, as if all samples so far were like these, by ever smaller steps. What
+        is known of single samples is not kept: `transform` says it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        y : ignored
+        """
+        if not hasattr(self, "components_"):
+            return self.fit(X)
+        if not hasattr(self, "_blocks"):
+            raise ValueError("this model was not fitted here and does not know from how much it has learned: fit it first")
+        counts = self._counts(X, None)
+        self._blocks.partial_fit(counts, _threads(self.n_jobs))
+        found = self._blocks.found()
+        self.components_ = np.ascontiguousarray(found["W"].T)
+        self.pi_, self.share_, self.usage_ = found["pi"], found["share"], found["usage"]
+        self.components_interval_ = self.activations_interval_ = None
+        for name in ("activations_", "inclusion_"):
+            self.__dict__.pop(name, None)
+        return self
+
+    def _rows(self, X: Any, asked: bool, threads: int) -> Rows | None:
+        """X block by block, if it is to be fitted so."""
+        if is_anndata(X):
+            asked, X = asked or bool(getattr(X, "isbacked", False)), X.X
+        if is_lazy(X):
+            return OnCluster(X)
+        if not asked:
+            return None
+        if hasattr(X, "to_numpy") and hasattr(X, "columns"):
+            X = X.to_numpy()
+        sliced = hasattr(X, "shape") and (isinstance(X, np.ndarray) or hasattr(X, "format"))
+        return Here(X if sliced else np.asarray(X), threads or os.cpu_count() or 1)
+
+    def _fit_blocks(self: Self, rows: Rows, X: Any, wishes: dict[str, Any], sample: int | None) -> Self:
+        known = hasattr(X, "columns") or is_anndata(X)
+        check_names(self, X if known else np.empty((1, rows.shape[1])), rows.shape[1], True)
+        found = fitted(self, rows, wishes, sample)
+        if found is None:
+            raise KeyboardInterrupt("the fit was ended before all blocks were done: there is no result")
+        self._keep(found, wishes["seed"])
+        self._blocks = found["blocks"]
+        for about, sentence in found["warnings"]:
+            _warn(sentence, WARNINGS[about])
+        return self
 
     def fit_transform(self, X: Any, y: object = None, *, mask: MaskLike | None = None) -> Floats:
         """`fit`, then `transform` of the same X: what `activations_` holds is the average over W as well."""
@@ -330,7 +412,8 @@ class BetaProcessNMF(Base):
 
         Parameters
         ----------
-        X : array, sparse matrix or frame of shape (n_samples, n_features)
+        X : array, sparse matrix, frame or Dask array of shape (n_samples, n_features)
+            Of a Dask array the result is one, too.
         return_std : bool, default=False
             Whether to return the posterior standard deviations as well.
         mask : bool array or sparse matrix of the shape of X, optional
@@ -341,12 +424,26 @@ class BetaProcessNMF(Base):
         activations : ndarray of shape (n_samples, n_components)
         std : ndarray of shape (n_samples, n_components), if `return_std`
         """
+        lazy = X.X if is_anndata(X) else X
+        if is_lazy(lazy):
+            means: Floats = self._transform_lazily(lazy, return_std, mask)
+            return means
         found = self._project(X, mask)
         mean = found["mean"].astype(np.float64)
         if not return_std:
             return mean
         # scikit-learn gives names to the first of several results alone.
         return mean, wrapped_like_transform(self, X, found["std"].astype(np.float64))
+
+    def _transform_lazily(self, X: Any, return_std: bool, mask: MaskLike | None) -> Any:
+        """A Dask array of the means, chunk by chunk where the chunks are."""
+        self._check_fitted()
+        if return_std or mask is not None:
+            raise ValueError("return_std and mask cannot be had of a Dask array: transform its chunks one by one")
+        bare = type(self)(missing=self.missing)
+        known = ("components_", "pi_", "prior_", "coarsening_", "alpha_", "seed_", "n_features_in_")
+        bare.__dict__.update({name: getattr(self, name) for name in known})
+        return projected(X, self.components_.shape[0], bare.transform)
 
     def assign(self, X: Any, *, n_draws: int = 400, random_state: Any = None, mask: MaskLike | None = None) -> Assignment:
         """Exposures of samples on the components: expected counts, 90 % intervals, the probability that each is present.

@@ -78,7 +78,7 @@ def _matrix(X: Any) -> Any:
     if is_anndata(X):
         X = X.X
     if hasattr(X, "__dask_graph__"):
-        # Counts are held in memory.
+        # Here they are needed at once; a fit has another way.
         X = X.compute()
     if not is_sparse(X) and hasattr(X, "sparse") and _all_sparse(X):
         X = X.sparse.to_coo()

@@ -6,6 +6,7 @@ mod compressed;
 mod exposures;
 mod latent;
 mod occupied;
+mod pieces;
 
 use crate::error::Error;
 use crate::kernel::{LANES, Tile, flat_mut};

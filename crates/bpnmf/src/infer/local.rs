@@ -102,7 +102,6 @@ impl Workspace {
     }
 
     /// Takes out the blocks that were kept so far.
-    #[cfg(test)]
     pub(crate) fn take_kept(&mut self) -> Statistics {
         core::mem::take(&mut self.statistics)
     }

@@ -21,6 +21,7 @@ pub(crate) mod project;
 pub(crate) mod scatter;
 pub(crate) mod ssmf;
 pub(crate) mod state;
+mod stateless;
 pub(crate) mod work;
 
 use crate::counts::Counts;
@@ -40,6 +41,7 @@ pub use project::{AssignOptions, Assigned, Basis, ProjectOptions, Projection};
 pub use ssmf::Ssmf;
 use state::Slots;
 pub use state::{Info, State};
+pub use stateless::{BlockKey, Effort, Local, Shared};
 
 /// Where a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

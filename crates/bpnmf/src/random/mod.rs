@@ -45,6 +45,8 @@ pub(crate) enum Site {
     Jump = 14,
     /// An exchange of counts between known components in a column.
     Transfer = 15,
+    /// The columns that a search on a part of them looks at.
+    Sample = 17,
 }
 
 /// The source of all random numbers of a run.

@@ -196,7 +196,7 @@ pub(super) fn leaves_enough(view: &View, power: f64) -> bool {
 /// The counts times `power`, rounded; what rounding takes from an entry is carried to the next one of the column, so that
 /// they are right on average. Raising the likelihood of whole counts to a power is the same as multiplying them by it;
 /// rounding keeps every engine's counts whole. No random number is asked: the seed must not choose the data.
-pub(super) fn coarsened(counts: &Counts, power: f64) -> Counts {
+pub(crate) fn coarsened(counts: &Counts, power: f64) -> Counts {
     let (features, observations) = (counts.features(), counts.observations());
     let mut entries = Vec::new();
     let mut starts = vec![0];
