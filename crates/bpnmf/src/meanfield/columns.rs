@@ -4,7 +4,7 @@
 use super::kernels::{add_rows_of, dot_of, ratios_of};
 use super::model::{Model, Part, geometric};
 use super::single;
-use super::turned::{Lined, explain_of, gather_of, ratio_of};
+use super::turned::{Lined, explain_of, gather_of};
 use super::view::Column;
 use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Lanes, Tile, dispatch};
@@ -168,7 +168,7 @@ fn ascend_column_of<V: Doubles>(
     let rows = model.turned();
     lined.set(strengths(parts));
     explain_of::<V>(rows, at, lined, field);
-    ratio_of::<V>(&column.x, field, ratio);
+    ratios_of::<V>(&column.x, field, ratio);
     for _ in 0..times {
         gather_of::<V>(rows, at, ratio, lined);
         let mut place = 0;
@@ -178,7 +178,7 @@ fn ascend_column_of<V: Doubles>(
         refresh_geometric(parts);
         lined.set(strengths(parts));
         explain_of::<V>(rows, at, lined, field);
-        ratio_of::<V>(&column.x, field, ratio);
+        ratios_of::<V>(&column.x, field, ratio);
     }
 }
 

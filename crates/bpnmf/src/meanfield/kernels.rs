@@ -292,10 +292,12 @@ fn kl_gammas_of_rates_of<V: Lanes>(shapes: &[f64], rates: &[f64], a: f64, b: f64
 #[inline(always)]
 pub(crate) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
     out.clear();
-    out.extend(at.iter().map(|&f| {
+    out.resize(at.len(), 0.0);
+    // A loop: a closure would be compiled for any machine.
+    for (&f, out) in at.iter().zip(out) {
         let row = &rows[f as usize * h.len()..][..h.len()];
-        sum!(w in row, h in h => w * h)
-    }));
+        *out = sum!(w in row, h in h => w * h);
+    }
 }
 
 /// out = the sum of the rows `at`, each with its weight.

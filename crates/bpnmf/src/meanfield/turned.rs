@@ -1,7 +1,7 @@
 //! W with the components of a feature side by side, eight to a line: compressed columns, whose features lie apart, read and write
 //! every feature at one place. Knows nothing of models.
 
-use super::kernels::{TINY, tree};
+use super::kernels::tree;
 use crate::kernel::doubles::{EIGHT, Line};
 use crate::kernel::{Lanes, dispatch};
 use crate::workers::Workers;
@@ -68,42 +68,47 @@ impl Lined {
     }
 }
 
+/// [`explain_of`] where so many lines hold components. Loops in place of closures: a closure would be compiled for any machine.
 #[inline(always)]
-fn mix<const N: usize>(lines: &[Line], groups: &[usize; N], values: &[Line; N]) -> f64 {
-    let mut sums = [0.0; EIGHT];
-    for i in 0..N {
-        let line = &lines[groups[i]].0;
-        for lane in 0..EIGHT {
-            sums[lane] += line[lane] * values[i].0[lane];
+fn explain_lines<const N: usize>(rows: &Turned, at: &[u32], strengths: &Lined, field: &mut [f64]) {
+    let groups: &[usize; N] = strengths.groups[..].try_into().expect("so many");
+    let values: &[Line; N] = strengths.values[..].try_into().expect("so many");
+    for (&f, field) in at.iter().zip(field) {
+        let lines = rows.of(f);
+        let mut sums = [0.0; EIGHT];
+        for i in 0..N {
+            let line = &lines[groups[i]].0;
+            for lane in 0..EIGHT {
+                sums[lane] += line[lane] * values[i].0[lane];
+            }
         }
+        *field = tree(sums);
     }
-    tree(sums)
-}
-
-#[inline(always)]
-fn mix_many(lines: &[Line], groups: &[usize], values: &[Line]) -> f64 {
-    let mut sums = [0.0; EIGHT];
-    for (&group, value) in groups.iter().zip(values) {
-        let line = &lines[group].0;
-        for lane in 0..EIGHT {
-            sums[lane] += line[lane] * value.0[lane];
-        }
-    }
-    tree(sums)
 }
 
 /// What is explained of every entry: the sum over the components of their values in `rows`, each times its strength.
 #[inline(always)]
 pub(super) fn explain_of<V: Lanes>(rows: &Turned, at: &[u32], strengths: &Lined, field: &mut Vec<f64>) {
     field.clear();
-    let Lined { groups, values } = strengths;
-    match (&groups[..], &values[..]) {
-        ([a], [x]) => field.extend(at.iter().map(|&f| mix(rows.of(f), &[*a], &[*x]))),
-        ([a, b], [x, y]) => field.extend(at.iter().map(|&f| mix(rows.of(f), &[*a, *b], &[*x, *y]))),
-        ([a, b, c], [x, y, z]) => {
-            field.extend(at.iter().map(|&f| mix(rows.of(f), &[*a, *b, *c], &[*x, *y, *z])));
+    field.resize(at.len(), 0.0);
+    match strengths.groups.len() {
+        0 => {}
+        1 => explain_lines::<1>(rows, at, strengths, field),
+        2 => explain_lines::<2>(rows, at, strengths, field),
+        3 => explain_lines::<3>(rows, at, strengths, field),
+        _ => {
+            for (&f, field) in at.iter().zip(field) {
+                let lines = rows.of(f);
+                let mut sums = [0.0; EIGHT];
+                for (&group, value) in strengths.groups.iter().zip(&strengths.values) {
+                    let line = &lines[group].0;
+                    for lane in 0..EIGHT {
+                        sums[lane] += line[lane] * value.0[lane];
+                    }
+                }
+                *field = tree(sums);
+            }
         }
-        _ => field.extend(at.iter().map(|&f| mix_many(rows.of(f), groups, values))),
     }
 }
 
@@ -139,13 +144,6 @@ fn gather_squares_of<V: Lanes>(rows: &Turned, at: &[u32], weights: &[f64], out: 
     for (&group, value) in out.groups.iter().zip(&mut out.values) {
         *value = gather_group::<true>(rows, at, weights, group);
     }
-}
-
-/// x over what is explained.
-#[inline(always)]
-pub(crate) fn ratio_of<V: Lanes>(x: &[f64], field: &[f64], ratio: &mut Vec<f64>) {
-    ratio.clear();
-    ratio.extend(x.iter().zip(field).map(|(x, field)| x / (field + TINY)));
 }
 
 #[inline(always)]
