@@ -285,6 +285,9 @@ fn the_noise_that_was_asked_for_is_in_summary_and_page_for_every_engine() {
                 "{flags}"
             );
             let page = String::from_utf8(bench.bytes("out/report.html")).unwrap();
+            // A table this small does not say how its counts scatter, so the search does not claim to know.
+            let read = noise == "poisson" && !flags.contains("paper");
+            let told = if read { "Counts are read as Poisson counts: with fewer than 40 rows" } else { told };
             assert!(page.contains(told) && page.contains("<h2>How counts scatter</h2>"), "{flags}");
             assert_eq!(page.contains("class=\"counting\""), alpha.is_some(), "{flags}");
         }

@@ -1,10 +1,9 @@
 //! One column under a model, compiled for the instructions of the machine: what its parts explain, and q(h) brought up to
 //! date.
 
-use super::kernels::{add_rows_of, dot_of, ratios_of};
+use super::kernels::{add_rows_of, dot_of, ratios_of, weighed_of};
 use super::model::{Model, Part, geometric};
 use super::single;
-use super::turned::{Lined, explain_of, gather_of};
 use super::view::Column;
 use crate::kernel::doubles::Doubles;
 use crate::kernel::{LANES, Lanes, Tile, dispatch};
@@ -17,8 +16,8 @@ pub(crate) struct Explained {
     pub(crate) field: Vec<f64>,
     /// x over that.
     pub(crate) ratio: Vec<f64>,
-    /// Scratch: numbers of the parts by lines, and the ratio in single precision.
-    lined: Lined,
+    /// Memory: the rows of the parts at the entries, or the ratio in single precision.
+    gathered: Vec<f64>,
     tiles: Vec<Tile>,
 }
 
@@ -64,7 +63,7 @@ dispatch! {
 }
 dispatch! {
     /// See [`Model::field`].
-    pub(crate) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>) = field_of
+    pub(crate) fn field [] (model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) = field_of
 }
 dispatch! {
     /// The mean of every entry of a column under its parts. `buffer` is memory.
@@ -91,11 +90,7 @@ dispatch! {
 fn products_of<V: Lanes>(model: &Model, column: &Column<'_>, ratio: &[f64], out: &mut [f64]) {
     match column.compressed() {
         Some(at) => {
-            let mut lined = Lined::default();
-            lined.set((0..out.len()).map(|k| (k, 0.0)));
-            gather_of::<V>(model.turned(), at, ratio, &mut lined);
-            let mut place = 0;
-            out.iter_mut().enumerate().for_each(|(k, out)| *out = lined.next(k, &mut place));
+            weighed_of::<V>(model.turned(), at, ratio, out);
         }
         None => {
             for (row, out) in model.geometric.chunks_exact(model.features).zip(out) {
@@ -106,15 +101,23 @@ fn products_of<V: Lanes>(model: &Model, column: &Column<'_>, ratio: &[f64], out:
 }
 
 #[inline(always)]
-fn field_of<V: Lanes>(model: &Model, column: &Column<'_>, parts: &[Part], field: &mut Vec<f64>) {
-    if let Some(at) = column.compressed() {
-        let mut lined = Lined::default();
-        lined.set(strengths(parts));
-        return explain_of::<V>(model.turned(), at, &lined, field);
-    }
+fn field_of<V: Lanes>(
+    model: &Model,
+    column: &Column<'_>,
+    parts: &[Part],
+    field: &mut Vec<f64>,
+    buffer: &mut Vec<f64>,
+) {
     field.clear();
     field.resize(column.x.len(), 0.0);
-    add_rows_of::<V>(field, parts.iter().map(|part| (model.row(part.k), part.geometric)));
+    if column.compressed().is_none() {
+        add_rows_of::<V>(field, parts.iter().map(|part| (model.row(part.k), part.geometric)));
+        return;
+    }
+    for part in parts {
+        let row = column.gather(model.row(part.k), buffer);
+        add_rows_of::<V>(field, core::iter::once((row, part.geometric)));
+    }
 }
 
 #[inline(always)]
@@ -137,10 +140,34 @@ fn means_of<V: Lanes>(
     }
 }
 
-/// The parts, each with its strength.
-#[inline(always)]
-fn strengths(parts: &[Part]) -> impl Iterator<Item = (usize, f64)> {
-    parts.iter().map(|part| (part.k, part.geometric))
+/// The rows of the parts at the entries of a column.
+struct Rows<'a> {
+    model: &'a Model,
+    /// One after the other, if the column is compressed.
+    gathered: &'a [f64],
+    entries: usize,
+}
+
+impl Rows<'_> {
+    /// That of the part `i`, which is `k`.
+    #[inline(always)]
+    fn of(&self, i: usize, k: usize) -> &[f64] {
+        if self.gathered.is_empty() {
+            self.model.row(k)
+        } else {
+            &self.gathered[i * self.entries..][..self.entries]
+        }
+    }
+
+    /// x over what the parts explain.
+    #[inline(always)]
+    fn ratios<V: Lanes>(&self, x: &[f64], parts: &[Part], field: &mut Vec<f64>, ratio: &mut Vec<f64>) {
+        field.clear();
+        field.resize(x.len(), 0.0);
+        let rows = parts.iter().enumerate().map(|(i, part)| (self.of(i, part.k), part.geometric));
+        add_rows_of::<V>(field, rows);
+        ratios_of::<V>(x, field, ratio);
+    }
 }
 
 #[inline(always)]
@@ -151,47 +178,38 @@ fn ascend_column_of<V: Doubles>(
     times: usize,
     explained: &mut Explained,
 ) {
-    let Explained { field, ratio, lined, tiles } = explained;
+    let Explained { field, ratio, gathered, tiles } = explained;
+    gathered.clear();
     if times > 0 {
-        expect(model, column, parts, lined);
+        expect(model, column, parts);
     }
     let Some(at) = column.compressed() else {
         tiles.resize(model.features.div_ceil(LANES), Tile::ZERO);
         for _ in 0..times {
             claim_of::<V>(model, column, parts, tiles);
         }
-        field.clear();
-        field.resize(column.x.len(), 0.0);
-        add_rows_of::<V>(field, parts.iter().map(|part| (model.row(part.k), part.geometric)));
-        return ratios_of::<V>(&column.x, field, ratio);
+        return Rows { model, gathered, entries: column.x.len() }.ratios::<V>(&column.x, parts, field, ratio);
     };
-    let rows = model.turned();
-    lined.set(strengths(parts));
-    explain_of::<V>(rows, at, lined, field);
-    ratios_of::<V>(&column.x, field, ratio);
+    for part in parts.iter() {
+        let row = model.row(part.k);
+        gathered.extend(at.iter().map(|&f| row[f as usize]));
+    }
+    let rows = Rows { model, gathered, entries: column.x.len() };
+    rows.ratios::<V>(&column.x, parts, field, ratio);
     for _ in 0..times {
-        gather_of::<V>(rows, at, ratio, lined);
-        let mut place = 0;
-        for part in parts.iter_mut() {
-            part.shape = model.prior.c() + part.geometric * lined.next(part.k, &mut place);
+        for (i, part) in parts.iter_mut().enumerate() {
+            let claimed = part.geometric * dot_of::<V>(ratio, rows.of(i, part.k));
+            part.shape = model.prior.c() + claimed;
         }
         refresh_geometric(parts);
-        lined.set(strengths(parts));
-        explain_of::<V>(rows, at, lined, field);
-        ratios_of::<V>(&column.x, field, ratio);
+        rows.ratios::<V>(&column.x, parts, field, ratio);
     }
 }
 
 /// The rates of q(h), which do not change while q(W) stays.
 #[inline(always)]
-fn expect(model: &Model, column: &Column<'_>, parts: &mut [Part], lined: &mut Lined) {
-    let d = model.d_in(column);
-    if column.lacking().is_none() {
-        return parts.iter_mut().for_each(|part| part.rate = d + model.sum_in(column, part.k));
-    }
-    let components: Vec<usize> = parts.iter().map(|part| part.k).collect();
-    let sums = model.sums_in(column, components.iter().copied(), lined);
-    parts.iter_mut().zip(sums).for_each(|(part, sum)| part.rate = d + sum);
+fn expect(model: &Model, column: &Column<'_>, parts: &mut [Part]) {
+    parts.iter_mut().for_each(|part| part.rate = model.d_in(column) + model.sum_in(column, part.k));
 }
 
 /// The rows of the parts, each with its strength.
@@ -227,7 +245,7 @@ fn ascend_dense_of<V: Doubles>(
     ratio: &mut [Tile],
 ) {
     if times > 0 {
-        expect(model, column, parts, &mut Lined::default());
+        expect(model, column, parts);
     }
     for _ in 0..times {
         claim_of::<V>(model, column, parts, ratio);
@@ -245,7 +263,7 @@ fn explain_dense_of<V: Doubles>(
     ratio: &mut [Tile],
 ) {
     if times > 0 {
-        expect(model, column, parts, &mut Lined::default());
+        expect(model, column, parts);
     }
     for _ in 0..times {
         claim_of::<V>(model, column, parts, ratio);

@@ -6,9 +6,8 @@
 //! the parameter. The same for h_kt.
 
 use super::kernels::{add_scaled, kl_gamma, scattered, sum_x_ln};
-use super::model::{Model, Part, add_products};
-use super::single::dot;
-use super::turned::{Lined, gather_squares};
+use super::model::{Model, Part};
+use super::single::{add_listed, dot};
 use super::view::{BATCH, BLOCK, Column, Ratios, View};
 use crate::kernel::{Lanes, Tile, dispatch, flat_mut};
 use crate::special::ln;
@@ -48,7 +47,6 @@ struct Scratch {
     field: Vec<f64>,
     buffer: Vec<f64>,
     kl: Vec<f64>,
-    lined: Lined,
 }
 
 /// The bound with what is given back, and what it is made of.
@@ -93,11 +91,10 @@ impl Model {
 
     /// The share of one column in the bound, without the prior of its mask; `scratch` then holds what it was made of.
     fn column_share(&self, column: &Column, parts: &[Part], scratch: &mut Scratch) -> f64 {
-        let Scratch { field, kl, lined, .. } = scratch;
-        self.field(column, parts, field);
+        let Scratch { field, buffer, kl } = scratch;
+        self.field(column, parts, field, buffer);
         kl_parts(self.simd, self, parts, column.size, kl);
-        let sums = self.sums_in(column, parts.iter().map(|part| part.k), lined);
-        let expected: f64 = parts.iter().zip(sums).map(|(part, sum)| sum * part.mean()).sum();
+        let expected: f64 = parts.iter().map(|part| self.sum_in(column, part.k) * part.mean()).sum();
         sum_x_ln(self.simd, &column.x, field) - expected - kl.iter().sum::<f64>()
     }
 
@@ -108,7 +105,7 @@ impl Model {
         if column.lacks.is_empty() {
             return share;
         }
-        let Scratch { field, buffer, kl, .. } = scratch;
+        let Scratch { field, buffer, kl } = scratch;
         let mut mean = vec![0.0; column.x.len()];
         let mut expected = 0.0;
         for part in parts {
@@ -181,8 +178,20 @@ impl Model {
         twice: &mut [f64],
         workers: &Workers,
     ) {
-        let square = |part: &Part| (part.geometric * part.geometric) as f32;
-        add_products(twice, self.features, block, columns, squares, square, workers);
+        let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
+        for (t, parts) in block.iter().enumerate() {
+            let compressed = usize::from(columns[t].compressed().is_some());
+            let square = |part: &Part| (part.geometric * part.geometric) as f32;
+            parts.iter().for_each(|part| lists[part.k][compressed].push((t, square(part))));
+        }
+        workers.for_each(twice.chunks_mut(self.features).zip(&lists), |(twice, [dense, compressed]), _| {
+            if !dense.is_empty() {
+                add_listed(self.simd, &squares.tiles, squares.wide, dense, twice);
+            }
+            for &(t, h) in compressed {
+                columns[t].scatter(self.simd, twice, &squares.lists[t], f64::from(h));
+            }
+        });
     }
 
     /// From the sums of [`Self::add_squares`] to sum x phi^2, over all columns.
@@ -202,9 +211,9 @@ impl Model {
         for (block, columns) in self.parts.chunks(BLOCK).zip(view.columns.chunks(BLOCK)) {
             let batches = block.chunks(BATCH).zip(columns.chunks(BATCH)).zip(squares.batches());
             workers.for_each(batches, |((block, columns), squares), _| {
-                let mut field = Vec::new();
+                let (mut field, mut buffer) = (Vec::new(), Vec::new());
                 for ((parts, column), (tiles, list)) in block.iter().zip(columns).zip(squares) {
-                    self.field(column, parts, &mut field);
+                    self.field(column, parts, &mut field, &mut buffer);
                     over_squares(column, &field, tiles, list);
                 }
             });
@@ -224,20 +233,17 @@ impl Model {
         tiles: &mut [Tile],
         list: &mut Vec<f64>,
     ) -> f64 {
-        let Scratch { field, kl, lined, .. } = scratch;
+        let Scratch { field, buffer, kl } = scratch;
         let dense = column.compressed().is_none();
         over_squares(column, field, tiles, list);
         let wide = tiles.len();
-        if !dense {
-            lined.set(parts.iter().map(|part| (part.k, 0.0)));
-            gather_squares(self.simd, self.turned(), &column.compressed().expect("it is"), list, lined);
-        }
-        let (mut back, mut place) = (0.0, 0);
+        let mut back = 0.0;
         for (part, paid) in parts.iter().zip(kl.iter_mut()) {
             let sum = if dense {
                 dot(self.simd, tiles, &self.squares()[part.k * wide..][..wide])
             } else {
-                lined.next(part.k, &mut place)
+                let row = column.gather(self.row(part.k), buffer);
+                row.iter().zip(list.iter()).map(|(w, square)| w * w * square).sum()
             };
             let twice = part.geometric * part.geometric * sum;
             let own = given_back(self.prior.c(), part.shape - self.prior.c(), twice, *paid);

@@ -13,7 +13,7 @@ const PARTS: usize = 8;
 pub(crate) const TINY: f64 = 1e-280;
 
 #[inline(always)]
-pub(crate) fn tree(sums: [f64; PARTS]) -> f64 {
+fn tree(sums: [f64; PARTS]) -> f64 {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
@@ -292,12 +292,10 @@ fn kl_gammas_of_rates_of<V: Lanes>(shapes: &[f64], rates: &[f64], a: f64, b: f64
 #[inline(always)]
 pub(crate) fn mixed_of<V: Lanes>(rows: &[f64], at: &[u32], h: &[f64], out: &mut Vec<f64>) {
     out.clear();
-    out.resize(at.len(), 0.0);
-    // A loop: a closure would be compiled for any machine.
-    for (&f, out) in at.iter().zip(out) {
+    out.extend(at.iter().map(|&f| {
         let row = &rows[f as usize * h.len()..][..h.len()];
-        *out = sum!(w in row, h in h => w * h);
-    }
+        sum!(w in row, h in h => w * h)
+    }));
 }
 
 /// out = the sum of the rows `at`, each with its weight.

@@ -15,5 +15,4 @@ pub(crate) mod scatter;
 pub(crate) mod single;
 #[cfg(test)]
 pub(crate) mod tests;
-mod turned;
 pub(crate) mod view;

@@ -6,8 +6,7 @@ use super::columns::{
 use super::elsewhere::Elsewhere;
 use super::kernels::{add_scaled, kl_gamma, kl_gammas, kl_gammas_of_rates};
 use super::single::{add_listed, tiled};
-use super::turned::{Lined, Turned, add_outer, gather};
-use super::view::{BATCH, BLOCK, Column, Ratios, View};
+use super::view::{BATCH, BLOCK, Column, Ratios, View, by_feature};
 use crate::kernel::{LANES, Simd, Tile};
 use crate::prior::{CheckedPrior, Prior};
 use crate::special::{exp_digamma, ln, ln_beta};
@@ -59,8 +58,7 @@ pub(crate) fn with_numbers(prior: &CheckedPrior, numbers: [f64; 4]) -> CheckedPr
 /// exp E log W as some kernels read it; made when it is asked for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Layouts {
-    turned: OnceLock<Turned>,
-    turned_means: OnceLock<Turned>,
+    turned: OnceLock<Vec<f64>>,
     single: OnceLock<Vec<Tile>>,
     squares: OnceLock<Vec<Tile>>,
     means: OnceLock<Vec<f64>>,
@@ -74,31 +72,6 @@ const ROUNDING: f64 = 1e-12;
 
 /// The least exp E log W in single precision.
 const LEAST_SINGLE: f32 = 1e-30;
-
-/// The values of every column of a block, each times the strength of a component there, are added to the row of that component in `out`.
-pub(super) fn add_products(
-    out: &mut [f64],
-    features: usize,
-    block: &[Vec<Part>],
-    columns: &[Column],
-    values: &Ratios,
-    strength: impl Fn(&Part) -> f32 + Sync,
-    workers: &Workers,
-) {
-    if values.wide > 0 {
-        let mut dense: Vec<Vec<(usize, f32)>> = vec![Vec::new(); out.len() / features];
-        for (t, parts) in block.iter().enumerate().filter(|(t, _)| columns[*t].compressed().is_none()) {
-            parts.iter().for_each(|part| dense[part.k].push((t, strength(part))));
-        }
-        let rows = out.chunks_mut(features).zip(&dense).filter(|(_, list)| !list.is_empty());
-        workers.for_each(rows, |(out, list), _| {
-            add_listed(workers.simd, &values.tiles, values.wide, list, out);
-        });
-    }
-    let entries = |t: usize| columns[t].compressed().map(|at| (at, &values.lists[t][..]));
-    let strengths = |t: usize| block[t].iter().map(|part| (part.k, f64::from(strength(part))));
-    add_outer(out, features, entries, strengths, block.len(), workers);
-}
 
 /// q(W), q(H) and the mask.
 #[derive(Debug, Clone)]
@@ -192,14 +165,8 @@ impl Model {
     }
 
     /// exp E log W with the components of a feature side by side.
-    pub(crate) fn turned(&self) -> &Turned {
-        self.layouts.turned.get_or_init(|| Turned::new(&self.geometric, self.features))
-    }
-
-    /// E W likewise.
-    fn turned_means(&self) -> &Turned {
-        let rows = || (0..self.components()).flat_map(|k| self.means(k)).collect::<Vec<f64>>();
-        self.layouts.turned_means.get_or_init(|| Turned::new(&rows(), self.features))
+    pub(crate) fn turned(&self) -> &[f64] {
+        self.layouts.turned.get_or_init(|| by_feature(&self.geometric, self.features))
     }
 
     /// exp E log W by components, in tiles of single precision.
@@ -253,32 +220,6 @@ impl Model {
             return self.sum[k];
         }
         (self.sum[k] - column.unseen(self.simd, self.mean_row(k))).max(0.0)
-    }
-
-    /// [`Self::sum_in`] of some components in ascending order; `lined` is scratch.
-    #[inline(always)]
-    pub(crate) fn sums_in<'a>(
-        &'a self,
-        column: &'a Column<'_>,
-        components: impl Iterator<Item = usize> + Clone + 'a,
-        lined: &'a mut Lined,
-    ) -> impl Iterator<Item = f64> + 'a {
-        let lacking = column.lacking();
-        if let Some((at, lacks)) = lacking {
-            lined.set(components.clone().map(|k| (k, 0.0)));
-            gather(self.simd, self.turned_means(), at, lacks, lined);
-        }
-        let (lined, mut place) = (&*lined, 0);
-        components.map(move |k| match lacking {
-            Some(_) => {
-                let missing = match column.missing {
-                    [] => 0.0,
-                    _ => column.missing_of(self.mean_row(k)),
-                };
-                (self.sum[k] - missing - lined.next(k, &mut place)).max(0.0)
-            }
-            None => self.sum_in(column, k),
-        })
     }
 
     /// The mean of every entry of a column with the given parts.
@@ -451,8 +392,8 @@ impl Model {
     }
 
     /// Adds what `parts` explain of `column` to `field`, which is cleared first.
-    pub(crate) fn field(&self, column: &Column, parts: &[Part], field: &mut Vec<f64>) {
-        self::field(self.simd, self, column, parts, field);
+    pub(crate) fn field(&self, column: &Column, parts: &[Part], field: &mut Vec<f64>, buffer: &mut Vec<f64>) {
+        self::field(self.simd, self, column, parts, field, buffer);
     }
 
     /// The products of `ratio`, which belongs to the entries of a column, with every component.
@@ -494,19 +435,13 @@ impl Model {
             for (t, parts) in self.parts.iter().enumerate() {
                 parts.iter().for_each(|part| lists[part.k].push((t, part.mean())));
             }
-            let rows = self.unseen.chunks_mut(features).zip(&lists);
-            workers.for_each(rows, |(unseen, list), _| {
+            let rows = self.unseen.chunks_mut(features).zip(&lists).zip(&means);
+            workers.for_each(rows, |((unseen, list), all), _| {
                 for &(t, h) in list {
-                    view.columns[t].add_unseen_apart(simd, h, unseen);
+                    view.columns[t].add_unseen(simd, h, unseen);
                 }
-            });
-            let parts = &self.parts;
-            let strengths = |t: usize| parts[t].iter().map(|part| (part.k, part.mean()));
-            let entries = |t: usize| view.columns[t].lacking();
-            add_outer(&mut self.unseen, features, entries, strengths, parts.len(), workers);
-            for (unseen, all) in self.unseen.chunks_mut(features).zip(&means) {
                 unseen.iter_mut().for_each(|unseen| *unseen = unseen.min(*all));
-            }
+            });
         }
         if self.elsewhere.is_none() {
             if !self.sizes.is_empty() {
@@ -541,8 +476,23 @@ impl Model {
                     core::mem::swap(list, &mut explained.ratio);
                 }
             });
-            let strength = |part: &Part| part.geometric as f32;
-            add_products(&mut claimed, features, block, columns, ratios, strength, workers);
+            let ratios = &*ratios;
+            let mut lists: Vec<[Vec<(usize, f32)>; 2]> = vec![Default::default(); self.components()];
+            for (t, parts) in block.iter().enumerate() {
+                let compressed = usize::from(columns[t].compressed().is_some());
+                parts.iter().for_each(|part| lists[part.k][compressed].push((t, part.geometric as f32)));
+            }
+            workers.for_each(
+                claimed.chunks_mut(features).zip(&lists),
+                |(claimed, [dense, compressed]), _| {
+                    if !dense.is_empty() {
+                        add_listed(simd, &ratios.tiles, ratios.wide, dense, claimed);
+                    }
+                    for &(t, h) in compressed {
+                        columns[t].scatter(simd, claimed, &ratios.lists[t], f64::from(h));
+                    }
+                },
+            );
         }
         self.parts = all;
         claimed

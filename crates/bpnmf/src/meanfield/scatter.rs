@@ -37,8 +37,8 @@ impl Entries {
         let columns = model.parts.iter().zip(&view.columns).step_by(every);
         let looked = workers.map(columns, |(parts, column)| {
             let means = model.expected(parts);
-            let mut field = Vec::new();
-            model.field(column, parts, &mut field);
+            let (mut field, mut buffer) = (Vec::new(), Vec::new());
+            model.field(column, parts, &mut field, &mut buffer);
             let mut seen = vec![false; means.len()];
             column.missing.iter().for_each(|&f| seen[f as usize] = true);
             let mut positive = Vec::new();

@@ -149,20 +149,6 @@ impl<'a> Column<'a> {
         self.missing_of(values) + lacking
     }
 
-    /// What the entries of a compressed column lack of their weight, if they do.
-    #[inline(always)]
-    pub(crate) fn lacking(&self) -> Option<(&[u32], &[f64])> {
-        (!self.lacks.is_empty() && !self.at.is_empty()).then_some((&self.at, &self.lacks))
-    }
-
-    /// [`Self::add_unseen`] but for [`Self::lacking`].
-    pub(crate) fn add_unseen_apart(&self, simd: Simd, h: f64, out: &mut [f64]) {
-        if self.lacking().is_none() {
-            return self.add_unseen(simd, h, out);
-        }
-        self.missing.iter().for_each(|&f| out[f as usize] += h);
-    }
-
     /// Adds `h` times what was not observed of every feature to `out`.
     pub(crate) fn add_unseen(&self, simd: Simd, h: f64, out: &mut [f64]) {
         self.missing.iter().for_each(|&f| out[f as usize] += h);

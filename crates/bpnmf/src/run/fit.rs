@@ -4,7 +4,7 @@ use super::{StopReason, TraceRow};
 use crate::infer::State;
 use crate::noise::Noise;
 use crate::posterior::Posterior;
-use crate::search::{Discovery, Resolution};
+use crate::search::{Discovery, Resolution, SMALLEST_BULK};
 
 /// What a run leaves behind.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +41,13 @@ impl Fit {
                 "Counts scatter with {factor:.1} times the variance of Poisson counts, whatever their rates."
             ));
         }
+        let small = self.posterior.features.min(self.posterior.observations) < SMALLEST_BULK;
         match self.noise() {
             _ if discovery.coarsening < 1.0 => None,
+            Noise::Poisson if small && !discovery.dispersion.is_smooth() => Some(format!(
+                "Counts are read as Poisson counts: with fewer than {SMALLEST_BULK} rows or columns nobody can tell whether they \
+                 scatter more."
+            )),
             noise if !discovery.dispersion.is_smooth() => Some(noise.sentence()),
             Noise::Poisson => None,
             Noise::Scattered { alpha } => Some(format!(

@@ -38,6 +38,7 @@ use eliminate::BULK;
 use explore::{Level, Run, Scatter, active, force};
 pub(crate) use journal::{Journal, Stage};
 pub(crate) use mask::remask_some;
+pub(crate) use rank::SMALLEST_BULK;
 pub(crate) use resolution::coarsened;
 pub use resolution::{Dispersion, TYPICAL_ENTRY};
 use std::sync::Arc;

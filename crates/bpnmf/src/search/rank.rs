@@ -67,7 +67,7 @@ const POISSON: f64 = 4.0;
 
 /// The smallest matrix whose bulk tells scatter from components: smaller ones have too few singular values beside those of
 /// their components.
-const SMALLEST_BULK: usize = 40;
+pub(crate) const SMALLEST_BULK: usize = 40;
 
 /// Where more than this share of the singular values is above the edge beside the scatter, the bulk may be that of components.
 const MOST_ABOVE: f64 = 1.0 / 3.0;
