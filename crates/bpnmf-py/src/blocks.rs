@@ -96,7 +96,7 @@ impl Blocks {
 
 /// The local half: the sums over a block as bytes, and if `means` says so the means of H S and of S, samples x components.
 #[pyfunction]
-#[pyo3(signature = (shared, counts, *, seed, round, block, burn_in, kept, means))]
+#[pyo3(signature = (shared, counts, *, seed, round, block, place, burn_in, kept, means))]
 pub(crate) fn local<'py>(
     py: Python<'py>,
     shared: &[u8],
@@ -104,12 +104,13 @@ pub(crate) fn local<'py>(
     seed: u64,
     round: u32,
     block: usize,
+    place: usize,
     burn_in: u32,
     kept: u32,
     means: bool,
 ) -> PyResult<(Bound<'py, PyBytes>, Option<Means<'py>>)> {
     let shared = Shared::from_bytes(shared).map_err(raised)?;
-    let key = BlockKey { seed, round, block };
+    let key = BlockKey { seed, round, block, place };
     let counts = &counts.0;
     let work = || shared.local(counts, key, Effort { burn_in, kept }, means, &Workers::serial());
     let found = py.detach(work).map_err(raised)?;

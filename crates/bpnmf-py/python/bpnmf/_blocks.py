@@ -52,8 +52,10 @@ def block_rows(block: int, samples: int) -> tuple[int, int]:
     return block * _core.BLOCK, min((block + 1) * _core.BLOCK, samples)
 
 
-def local(shared: bytes, X: Any, block: int, asked: Round) -> tuple[bytes, Any]:
-    """The local half of one block: a function of nothing but what it is given, so that it can be done anywhere and again."""
+def local(shared: bytes, X: Any, place: int, asked: Round) -> tuple[bytes, Any]:
+    """The local half of the block at this place of a round: a function of nothing but what it is given, so that it can be done
+    anywhere and again."""
+    block = asked.blocks[place]
     try:
         counts, _ = counts_of(X, missing=asked.missing)
         return _core.local(
@@ -62,6 +64,7 @@ def local(shared: bytes, X: Any, block: int, asked: Round) -> tuple[bytes, Any]:
             seed=asked.seed,
             round=asked.number,
             block=block,
+            place=place,
             burn_in=asked.burn_in,
             kept=asked.kept,
             means=asked.means,
@@ -113,15 +116,15 @@ class Here:
     def work(self, shared: bytes, asked: Round) -> tuple[bytes, Any, Any]:
         found: list[Any] = []
 
-        def one(block: int) -> bytes:
-            first, last = block_rows(block, self.shape[0])
-            sums, means = local(shared, self.X[first:last], block, asked)
+        def one(place: int) -> bytes:
+            first, last = block_rows(asked.blocks[place], self.shape[0])
+            sums, means = local(shared, self.X[first:last], place, asked)
             if asked.means:
-                found.append((block, means))
+                found.append((place, means))
             return sums
 
         with ThreadPoolExecutor(self.threads) as pool:
-            sums = added(pool.map(one, asked.blocks))
+            sums = added(pool.map(one, range(len(asked.blocks))))
         found.sort(key=lambda part: part[0])
         if not asked.means:
             return sums, None, None
@@ -151,7 +154,7 @@ def fitted(model: Any, rows: Rows, wishes: dict[str, Any], size: int | None) -> 
         asked = Round(number, stage, list(numbers), burn_in, kept, wishes["seed"], model.missing)
         sums, activations, inclusion = rows.work(blocks.shared(), asked)
         blocks.take(sums)
-    return {**found, **replaced(found, blocks, activations, inclusion)}
+    return {**found, **replaced(found, blocks, activations, inclusion), "looks_like": counts.looks_like()}
 
 
 def replaced(found: dict[str, Any], blocks: _core.Blocks, activations: Any, inclusion: Any) -> dict[str, Any]:

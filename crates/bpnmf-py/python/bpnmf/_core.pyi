@@ -60,6 +60,7 @@ def local(
     seed: int,
     round: int,
     block: int,
+    place: int,
     burn_in: int,
     kept: int,
     means: bool,

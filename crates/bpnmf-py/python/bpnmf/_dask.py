@@ -91,8 +91,8 @@ class OnCluster:
         given = self.dask.delayed(shared, name=f"{name}-shared", traverse=False)
         task = self.dask.delayed(local)
         done = [
-            task(given, self.block(number), number, asked, dask_key_name=f"{name}-local-{number}")
-            for number in asked.blocks
+            task(given, self.block(number), place, asked, dask_key_name=f"{name}-local-{number}")
+            for place, number in enumerate(asked.blocks)
         ]
         if not asked.means:
             (sums,) = self._computed(self._tree(name, done))
@@ -147,6 +147,8 @@ def _parts(dask: Any, X: Any) -> tuple[list[Any], list[int], int]:
         if wrong is not None:
             raise ValueError(f"a block has shape {wrong}, the first one {shapes[0]}: all must have the same features")
         return list(X), [shape[0] for shape in shapes], shapes[0][1]
+    if hasattr(X, "to_dask_array"):
+        X = X.to_dask_array()
     if X.ndim != 2:
         raise ValueError(f"X is {X.ndim}-D with shape {X.shape}: a matrix of samples x features is needed")
     if X.numblocks[1] != 1:

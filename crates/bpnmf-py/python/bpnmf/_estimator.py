@@ -384,9 +384,10 @@ class BetaProcessNMF(Base):
         check_names(self, X if known else np.empty((1, rows.shape[1])), rows.shape[1], True)
         found = fitted(self, rows, wishes, sample)
         if found is None:
-            raise KeyboardInterrupt("the fit was ended before all blocks were done: there is no result")
+            raise RuntimeError("the fit was ended before all blocks were done: there is no result")
         self._keep(found, wishes["seed"])
         self._blocks = found["blocks"]
+        _warn(found["looks_like"])
         for about, sentence in found["warnings"]:
             _warn(sentence, WARNINGS[about])
         return self

@@ -164,12 +164,12 @@ impl Working<'_> {
         let empty = BlockStatistics::empty(shared.features(), shared.components(), 0, 0);
         let together = Mutex::new((empty, into));
         let ended = Mutex::new(false);
-        let results = workers.map(round.blocks.iter(), |&block| {
+        let results = workers.map(round.blocks.iter().enumerate(), |(place, &block)| {
             if *lock(&ended) {
                 return Ok(());
             }
             let counts = source.block(block)?;
-            let key = BlockKey { seed, round: round.number, block };
+            let key = BlockKey { seed, round: round.number, block, place };
             let means = round.stage == Stage::Means;
             let local = shared
                 .local(&counts, key, round.effort, means, &workers.alone())

@@ -30,7 +30,7 @@ impl BlockFit {
         let shared = self.drawn(self.steps);
         let (round, seed) = (self.steps, self.seed);
         let locals = workers.map(0..blocks_of(counts.observations()), |block| {
-            let key = BlockKey { seed, round, block };
+            let key = BlockKey { seed, round, block, place: block };
             shared.local(&BlockSource::block(counts, block)?, key, EFFORT, false, &workers.alone())
         });
         let mut all = BlockStatistics::empty(shared.features(), shared.components(), 0, 0);

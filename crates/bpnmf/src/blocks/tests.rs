@@ -58,7 +58,7 @@ fn compressed(counts: &Counts) -> Counts {
 }
 
 fn local(shared: &Shared, source: &dyn BlockSource, block: usize, workers: &Workers) -> Local {
-    let key = BlockKey { seed: 5, round: 3, block };
+    let key = BlockKey { seed: 5, round: 3, block, place: block };
     shared.local(&source.block(block).unwrap(), key, EFFORT, true, workers).unwrap()
 }
 
@@ -77,6 +77,8 @@ fn sums_of_blocks_have_the_same_bits_grouped_in_any_way_and_after_a_journey() {
     };
     let whole = sum(&mut (0..8));
     assert_eq!(whole.columns(), counts.observations() as u64);
+    // What is added up is no longer than one of them.
+    assert_eq!(whole.to_bytes().len(), all[0].to_bytes().len());
     for groups in [1, 2, 7] {
         let strided = (0..groups).rev().map(|group| sum(&mut (group..8).step_by(groups)));
         let together = strided.fold(empty(), |mut all, group| {
@@ -156,7 +158,7 @@ fn the_local_half_averages_over_the_posterior_of_s_and_h_given_w_and_pi() {
     let effort = Effort { burn_in: 60, kept: 60 };
     let (mut usage, mut activation) = (Vec::new(), Vec::new());
     for block in 0..20 {
-        let key = BlockKey { seed: 9, round: 0, block };
+        let key = BlockKey { seed: 9, round: 0, block, place: block };
         let found = shared.local(&counts, key, effort, true, &Workers::serial()).unwrap();
         let average = |values: &[f32]| {
             values.iter().step_by(2).map(|&x| f64::from(x)).sum::<f64>() / BLOCK_OBSERVATIONS as f64
@@ -188,7 +190,7 @@ fn the_local_half_averages_over_the_posterior_of_s_and_h_given_w_and_pi() {
 fn missing_entries_and_empty_columns_are_left_out_of_the_sums() {
     let (shared, counts) = many();
     let counts = counts.picked(&(0..300).collect::<Vec<_>>());
-    let key = BlockKey { seed: 1, round: 0, block: 0 };
+    let key = BlockKey { seed: 1, round: 0, block: 0, place: 0 };
     let local = |counts: &Counts| shared.local(counts, key, EFFORT, true, &Workers::serial()).unwrap();
     let holes = without_some(&counts, 0.2, 3);
     let sums = local(&holes).statistics.into_sums().unwrap();
@@ -270,7 +272,7 @@ fn a_fit_of_blocks_finds_the_programs_and_has_the_same_bits_with_any_threads_and
 #[test]
 fn what_cannot_be_used_is_refused_in_a_sentence() {
     let (shared, counts) = many();
-    let key = BlockKey { seed: 5, round: 0, block: 0 };
+    let key = BlockKey { seed: 5, round: 0, block: 0, place: 0 };
     let one = local(&shared, &counts, 0, &Workers::serial()).statistics;
     let mut twice = one.clone();
     let error = twice.add(one.clone()).unwrap_err();

@@ -60,6 +60,8 @@ pub struct BlockKey {
     pub round: u32,
     /// The number of the block, from 0.
     pub block: usize,
+    /// Its place among the blocks of the round, from 0: by these the sums are added up.
+    pub place: usize,
 }
 
 /// What the local half of a block gives.
@@ -197,7 +199,7 @@ impl Shared {
             let scale = 1.0 / kept as f32;
             masked.iter_mut().chain(inclusion).for_each(|sum| *sum *= scale);
         }
-        workspace.keep(key.block);
+        workspace.keep(key.place);
         workspace.take_kept()
     }
 
