@@ -102,8 +102,8 @@ pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use fit::fit;
 pub use infer::{
-    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Info, Init, Jumped, Jumps, Map, NbProcess,
-    ProjectOptions, Projection, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, Engine, Gibbs, Gradient, Info, Init, Jumped, Jumps, Map,
+    NbProcess, ProjectOptions, Projection, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use job::{Job, Warning};
