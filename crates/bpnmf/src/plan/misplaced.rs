@@ -161,6 +161,17 @@ mod tests {
         );
         assert!(given(PriorWish { a: Some(1.0), c: Some(2.0), ..PriorWish::default() }).check().is_ok());
         assert!(refused(Plan { ssmf, ..nb.clone() }).contains("belongs to the ssmf engine"));
+        let full = SsmfWish { full_gradient: Some(true), ..SsmfWish::default() };
+        let of = |ssmf: SsmfWish| Plan { ssmf, engine: Some(EngineKind::Ssmf), ..Plan::default() };
+        assert!(of(SsmfWish { draws: Some(8), ..full }).check().is_ok());
+        assert_eq!(
+            refused(of(SsmfWish { draws: Some(8), ..SsmfWish::default() })),
+            "draws belongs to the full gradient: leave it out or take the gradient full"
+        );
+        assert_eq!(
+            refused(of(SsmfWish { prune: Some(0.1), ..full })),
+            "prune belongs to the approximate gradient, the full one drops nothing: leave it out or take the gradient approximate"
+        );
         // Fractions choose another engine, whose options are others.
         let fractions = Counts::from_dense(2, 2, vec![0.5; 4]).unwrap();
         assert!(Plan { burn_in, ..Plan::default() }.job(&fractions).is_err());

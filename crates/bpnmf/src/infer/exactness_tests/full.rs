@@ -85,13 +85,16 @@ struct Draw {
     ln_g: [f64; OF_W + OF_H + 2 * COMPONENTS],
 }
 
-/// The first sequence of numbers whose square roots have nothing in common.
-const PRIMES: [f64; OF_W + OF_H + 2 * COMPONENTS] =
-    [2.0, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0, 23.0, 29.0, 31.0, 37.0, 41.0, 43.0];
+/// Points of a lattice, a prime, and what its generator is made of: every coordinate takes each of as many values once.
+const POINTS: usize = 30_011;
+const FACTOR: u64 = 12_345;
 
-/// The draw of q at the point `i` of a sequence that fills the cube evenly.
+/// The draw of q at the point `i` of the lattice.
 fn draw(q: &Variational, i: usize) -> Draw {
-    let u = |j: usize| ((i as f64 + 0.5) * PRIMES[j].sqrt()).fract().clamp(1e-9, 1.0 - 1e-9);
+    let u = |j: usize| {
+        let turn = (0..j).fold(1, |turn, _| turn * FACTOR % POINTS as u64);
+        ((i as u64 * turn % POINTS as u64) as f64 + 0.5) / POINTS as f64
+    };
     let shape = |j: usize| match j {
         0..OF_W => q.nu_w[j],
         _ if j < OF_W + OF_H => q.nu_h[j - OF_W],
@@ -176,9 +179,9 @@ fn divergence(q: &Variational, prior: &CheckedPrior) -> f64 {
     w.chain(h).chain(pi).sum()
 }
 
-fn bound(q: &Variational, prior: &CheckedPrior, points: usize) -> f64 {
-    let sum: f64 = (0..points).map(|i| enumerated(&draw(q, i), prior).0).sum();
-    sum / points as f64 - divergence(q, prior)
+fn bound(q: &Variational, prior: &CheckedPrior) -> f64 {
+    let sum: f64 = (0..POINTS).map(|i| enumerated(&draw(q, i), prior).0).sum();
+    sum / POINTS as f64 - divergence(q, prior)
 }
 
 /// Some q, as wide as those of a fit to so few counts.
@@ -215,7 +218,6 @@ fn gradient_of_beta([alpha, beta]: [f64; 2], [one, other]: [f64; 2]) -> [f64; 2]
 
 #[test]
 fn the_mean_of_the_full_gradient_is_the_slope_of_the_bound() {
-    const POINTS: usize = 30_000;
     let (prior, mut q) = (prior(), some_q(800));
     // The estimator: V (hat - lambda), averaged.
     let [mut w, mut h, mut pi] =
@@ -258,7 +260,7 @@ fn the_mean_of_the_full_gradient_is_the_slope_of_the_bound() {
         let step = 1e-3 * value;
         let mut there = |by: f64| {
             *parameters(&mut q)[at] = value + by;
-            bound(&q, &prior, POINTS)
+            bound(&q, &prior)
         };
         let slope = (there(step) - there(-step)) / (2.0 * step);
         *parameters(&mut q)[at] = value;
@@ -279,7 +281,7 @@ fn ends(engine: &Ssmf, init: Init, seed: u64) -> f64 {
     for _ in 0..1500 {
         engine.step(&mut state, &Batch::all(&counts), &prior, key, &workers).unwrap();
     }
-    bound(state.variational.as_ref().unwrap(), &prior, 20_000)
+    bound(state.variational.as_ref().unwrap(), &prior)
 }
 
 /// Log evidence -11.271.
