@@ -9,7 +9,7 @@ mod separate;
 
 pub(crate) use assign::AssignArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-pub(crate) use model::{InitName, ModelArgs, PriorName, SearchArgs, SimdName};
+pub(crate) use model::{GradientName, InitName, ModelArgs, PriorName, SearchArgs, SimdName};
 pub(crate) use regroup::RegroupArgs;
 pub(crate) use resume::ResumeArgs;
 pub(crate) use score::ScoreArgs;

@@ -87,6 +87,8 @@ impl From<bpnmf::Error> for Failure {
                 let instead = match instead {
                     Instead::Preset(preset) => format!("use --preset {}", preset.name()),
                     Instead::Engine => "choose another --engine".to_owned(),
+                    Instead::FullGradient => "use --gradient full".to_owned(),
+                    Instead::ApproximateGradient => "use --gradient approximate".to_owned(),
                     other => other.to_string(),
                 };
                 Self::Request(format!("{} {reason}: leave it out or {instead}", flag(option)))

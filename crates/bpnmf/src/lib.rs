@@ -108,8 +108,8 @@ pub use diagnose::{HeldOut, PROBES, StopRule, bulk_ess, r_hat};
 pub use error::Error;
 pub use fit::fit;
 pub use infer::{
-    AssignOptions, Assigned, Basis, Batch, BlockKey, Effort, Engine, Gibbs, Info, Init, Jumped, Jumps, Local,
-    Map, NbProcess, ProjectOptions, Projection, Shared, Ssmf, State, Tiers,
+    AssignOptions, Assigned, Basis, Batch, BlockKey, Effort, Engine, Gibbs, Gradient, Info, Init, Jumped,
+    Jumps, Local, Map, NbProcess, ProjectOptions, Projection, Shared, Ssmf, State, Tiers,
 };
 pub use intervals::Intervals;
 pub use job::{Job, Warning};

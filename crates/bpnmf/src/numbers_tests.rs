@@ -83,7 +83,7 @@ fn check(about: &str, fit: &Fit) {
 fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
     let cases = std::env::var("BPNMF_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(120);
     let noise = Noise::Scattered { alpha: 3.0 };
-    let engines: [(&str, Box<dyn Engine>); 11] = [
+    let engines: [(&str, Box<dyn Engine>); 12] = [
         ("gibbs", Box::new(Gibbs { burn_in: 3, ..Default::default() })),
         (
             "gibbs-expected",
@@ -99,6 +99,10 @@ fn numbers_stay_numbers_in_all_engines_and_in_the_search() {
         (
             "ssmf, scattered, pruned",
             Box::new(Ssmf { noise, prune: Some(0.05), prune_from: 2, ..Default::default() }),
+        ),
+        (
+            "ssmf, full gradient",
+            Box::new(Ssmf { gradient: Gradient::Full { draws: 2, from: 2 }, ..Default::default() }),
         ),
         ("map", Box::new(Map::default())),
         ("map, scattered", Box::new(Map { init: Init::Scaled, noise })),

@@ -222,6 +222,19 @@ pub(crate) fn digamma(mut x: f64) -> f64 {
     shift + ln(x) - 0.5 / x - tail
 }
 
+/// The trigamma function of a positive number, the derivative of [`digamma`].
+pub(crate) fn trigamma(mut x: f64) -> f64 {
+    let mut shift = 0.0;
+    while x < 15.0 {
+        shift += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let z = 1.0 / (x * x);
+    let tail = 1.0 / 6.0
+        - z * (1.0 / 30.0 - z * (1.0 / 42.0 - z * (1.0 / 30.0 - z * (5.0 / 66.0 - z * 691.0 / 2730.0))));
+    shift + (1.0 + 0.5 / x + z * tail) / x
+}
+
 /// log of the beta function.
 pub(crate) fn ln_beta(x: f64, y: f64) -> f64 {
     ln_gamma(x) + ln_gamma(y) - ln_gamma(x + y)

@@ -161,15 +161,24 @@ pub(crate) struct PaperArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Only with --engine ssmf")]
 pub(crate) struct SsmfArgs {
-    /// Sweeps over the mask in an iteration [default: 1]
+    /// The gradient it steps along: the paper's approximation, or in full, several draws an iteration; after a search at once, else
+    /// in the second half of the iterations [default: approximate]
+    #[arg(long, value_enum)]
+    pub(crate) gradient: Option<GradientName>,
+
+    /// Draws in an iteration with --gradient full [default: 4]
+    #[arg(long, value_name = "N")]
+    pub(crate) draws: Option<u32>,
+
+    /// Sweeps over the mask in an iteration, or for every draw [default: 1; 3 with --gradient full]
     #[arg(long, value_name = "N")]
     pub(crate) sweeps: Option<u32>,
 
-    /// Exponent of the step size (T0 + iteration)^-KAPPA [default: 0.5]
+    /// Exponent of the step size (T0 + iteration)^-KAPPA [default: 0.5; 0.7 with --gradient full]
     #[arg(long, value_name = "KAPPA", allow_negative_numbers = true)]
     pub(crate) step_power: Option<f64>,
 
-    /// Offset of the step size [default: 1]
+    /// Offset of the step size [default: 1; 10 with --gradient full]
     #[arg(long, value_name = "T0", allow_negative_numbers = true)]
     pub(crate) step_offset: Option<f64>,
 
@@ -212,6 +221,12 @@ fn engines() -> impl TypedValueParser<Value = EngineKind> {
 pub(crate) enum InitName {
     Random,
     Scaled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GradientName {
+    Approximate,
+    Full,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

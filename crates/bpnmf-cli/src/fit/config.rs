@@ -1,7 +1,7 @@
 //! From what was typed to what can run: the library's plan filled in, and its job taken over. Nothing is decided here that the
 //! library knows.
 
-use crate::args::{InitName, ModelArgs, PriorName, SearchArgs, SimdName};
+use crate::args::{GradientName, InitName, ModelArgs, PriorName, SearchArgs, SimdName};
 use crate::failure::Failure;
 use crate::{interrupt, memory};
 use bpnmf::{
@@ -87,6 +87,8 @@ fn plan(args: &ModelArgs) -> Result<Plan, Failure> {
             sweeps: given.sweeps,
             prune: given.prune,
             prune_from: given.prune_from,
+            full_gradient: given.gradient.map(|gradient| gradient == GradientName::Full),
+            draws: given.draws,
         },
     })
 }

@@ -51,6 +51,12 @@ fn engines() -> Vec<Box<dyn Engine>> {
             ..Default::default()
         }),
         Box::new(Ssmf { prune: Some(0.05), prune_from: 4, ..Default::default() }),
+        Box::new(Ssmf {
+            init: scaled,
+            gradient: Gradient::Full { draws: 3, from: 4 },
+            noise: SCATTERED,
+            ..Default::default()
+        }),
         Box::new(Map { init: scaled, ..Default::default() }),
         Box::new(Map { init: scaled, noise: SCATTERED }),
         Box::new(NbProcess { burn_in: 6, init: scaled }),

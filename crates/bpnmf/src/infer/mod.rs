@@ -9,6 +9,7 @@ pub(crate) mod draws;
 mod encode;
 #[cfg(test)]
 mod exactness_tests;
+mod full;
 pub(crate) mod gibbs;
 mod jumps;
 pub(crate) mod local;
@@ -38,7 +39,7 @@ pub use map::Map;
 pub use mask::Tiers;
 pub use nb_process::NbProcess;
 pub use project::{AssignOptions, Assigned, Basis, ProjectOptions, Projection};
-pub use ssmf::Ssmf;
+pub use ssmf::{Gradient, Ssmf};
 use state::Slots;
 pub use state::{Info, State};
 pub use stateless::{BlockKey, Effort, Local, Shared};

@@ -11,6 +11,10 @@ pub enum Instead {
     Preset(Preset),
     /// Take another engine.
     Engine,
+    /// Take the full gradient.
+    FullGradient,
+    /// Take the approximate gradient.
+    ApproximateGradient,
 }
 
 impl core::fmt::Display for Instead {
@@ -18,6 +22,8 @@ impl core::fmt::Display for Instead {
         match self {
             Self::Preset(preset) => write!(out, "use the preset {}", preset.name()),
             Self::Engine => out.write_str("choose another engine"),
+            Self::FullGradient => out.write_str("take the gradient full"),
+            Self::ApproximateGradient => out.write_str("take the gradient approximate"),
         }
     }
 }
@@ -55,9 +61,11 @@ pub(super) fn refuse_other_preset(plan: &Plan) -> Result<(), Error> {
 pub(super) fn refuse_other_engine(plan: &Plan, kind: EngineKind) -> Result<(), Error> {
     const GIBBS: &str = "belongs to the Gibbs engines";
     const SSMF: &str = "belongs to the ssmf engine";
+    const FULL: &str = "belongs to the full gradient";
+    const APPROXIMATE: &str = "belongs to the approximate gradient, the full one drops nothing";
     const WITHIN: &str = "means nothing here, the model says itself how counts scatter";
     const WEIGHTS: &str = "means nothing here, the sum of a component is one";
-    let SsmfWish { kappa, t0, sweeps, prune, prune_from } = plan.ssmf;
+    let SsmfWish { kappa, t0, sweeps, prune, prune_from, full_gradient, draws } = plan.ssmf;
     let of_gibbs = [("burn-in", plan.burn_in.is_some(), GIBBS)];
     let of_ssmf = [
         ("sweeps", sweeps.is_some(), SSMF),
@@ -65,13 +73,21 @@ pub(super) fn refuse_other_engine(plan: &Plan, kind: EngineKind) -> Result<(), E
         ("t0", t0.is_some(), SSMF),
         ("prune", prune.is_some(), SSMF),
         ("prune-from", prune_from.is_some(), SSMF),
+        ("gradient", full_gradient.is_some(), SSMF),
+        ("draws", draws.is_some(), SSMF),
     ];
+    let of_full = [("draws", draws.is_some() && full_gradient != Some(true), FULL)];
+    let of_approximate = [("prune", prune.is_some() && full_gradient == Some(true), APPROXIMATE)];
     let not_of_nb = [("noise", plan.noise.is_some(), WITHIN), ("b", plan.prior.b.is_some(), WEIGHTS)];
     if kind == EngineKind::NbProcess {
         refuse(&not_of_nb, Instead::Engine)?;
     }
     if kind != EngineKind::Ssmf {
         refuse(&of_ssmf, Instead::Engine)?;
+    }
+    if kind == EngineKind::Ssmf {
+        refuse(&of_full, Instead::FullGradient)?;
+        refuse(&of_approximate, Instead::ApproximateGradient)?;
     }
     if !kind.burns_in() {
         refuse(&of_gibbs, Instead::Engine)?;
@@ -145,6 +161,17 @@ mod tests {
         );
         assert!(given(PriorWish { a: Some(1.0), c: Some(2.0), ..PriorWish::default() }).check().is_ok());
         assert!(refused(Plan { ssmf, ..nb.clone() }).contains("belongs to the ssmf engine"));
+        let full = SsmfWish { full_gradient: Some(true), ..SsmfWish::default() };
+        let of = |ssmf: SsmfWish| Plan { ssmf, engine: Some(EngineKind::Ssmf), ..Plan::default() };
+        assert!(of(SsmfWish { draws: Some(8), ..full }).check().is_ok());
+        assert_eq!(
+            refused(of(SsmfWish { draws: Some(8), ..SsmfWish::default() })),
+            "draws belongs to the full gradient: leave it out or take the gradient full"
+        );
+        assert_eq!(
+            refused(of(SsmfWish { prune: Some(0.1), ..full })),
+            "prune belongs to the approximate gradient, the full one drops nothing: leave it out or take the gradient approximate"
+        );
         // Fractions choose another engine, whose options are others.
         let fractions = Counts::from_dense(2, 2, vec![0.5; 4]).unwrap();
         assert!(Plan { burn_in, ..Plan::default() }.job(&fractions).is_err());

@@ -7,7 +7,7 @@ mod misplaced;
 use crate::counts::Counts;
 use crate::diagnose::{HeldOut, StopRule};
 use crate::error::Error;
-use crate::infer::{Engine, Gibbs, Init, Jumps, Map, NbProcess, Ssmf};
+use crate::infer::{Engine, Gibbs, Gradient, Init, Jumps, Map, NbProcess, Ssmf};
 use crate::job::Job;
 use crate::noise::Noise;
 use crate::prior::{CheckedPrior, ComponentsPrior, Prior};
@@ -114,6 +114,11 @@ pub struct SsmfWish {
     pub prune: Option<f64>,
     /// See [`Ssmf::prune_from`].
     pub prune_from: Option<u32>,
+    /// Whether to step along the full gradient, see [`Gradient::Full`]: after a search at once, else in the second half of the
+    /// iterations, with 4 draws, 3 sweeps and steps of (10 + i)^-0.7 unless told otherwise. `None` for the approximate one.
+    pub full_gradient: Option<bool>,
+    /// See [`Gradient::Full`].
+    pub draws: Option<u32>,
 }
 
 /// What somebody wants; what is `None` is left to the preset. An option that means nothing with the preset or the engine is
@@ -361,10 +366,23 @@ impl Plan {
         Ok(Some(Search { coarsening, components, grows, noise, ..Search::default() }))
     }
 
+    /// Whether the ssmf engine is to step along the full gradient.
+    fn wants_full_gradient(&self) -> bool {
+        self.ssmf.full_gradient == Some(true)
+    }
+
     fn engine_of(&self, kind: EngineKind, iterations: usize) -> Result<Box<dyn Engine + Send>, Error> {
         let (noise, init) = (self.noise.unwrap_or_default(), self.init.unwrap_or_default());
         if kind == EngineKind::Ssmf {
-            let (default, SsmfWish { kappa, t0, sweeps, prune, prune_from }) = (Ssmf::default(), self.ssmf);
+            let SsmfWish { kappa, t0, sweeps, prune, prune_from, full_gradient: _, draws } = self.ssmf;
+            let full = self.wants_full_gradient();
+            let from = if self.preset == Preset::Auto { 0 } else { iterations as u32 / 2 };
+            let default = if full {
+                let gradient = Gradient::Full { draws: draws.unwrap_or(4), from };
+                Ssmf { kappa: 0.7, t0: 10.0, sweeps: 3, gradient, ..Ssmf::default() }
+            } else {
+                Ssmf::default()
+            };
             return Ok(Box::new(Ssmf {
                 kappa: kappa.unwrap_or(default.kappa),
                 t0: t0.unwrap_or(default.t0),
@@ -373,6 +391,7 @@ impl Plan {
                 prune,
                 prune_from: prune_from.unwrap_or(default.prune_from),
                 noise,
+                gradient: default.gradient,
             }));
         }
         if kind == EngineKind::Map {

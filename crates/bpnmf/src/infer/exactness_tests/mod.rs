@@ -6,6 +6,7 @@
 mod blocks;
 mod conservation;
 mod enumeration;
+mod full;
 mod geweke;
 mod invariance;
 mod jumps;
