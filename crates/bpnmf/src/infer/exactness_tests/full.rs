@@ -216,10 +216,12 @@ fn gradient_of_beta([alpha, beta]: [f64; 2], [one, other]: [f64; 2]) -> [f64; 2]
     [(trigamma(alpha) - both) * one - both * other, (trigamma(beta) - both) * other - both * one]
 }
 
+/// What the data say is the slope of E log p(X | W, H, pi) at the same draws, so that nothing but differences is between both.
 #[test]
 fn the_mean_of_the_full_gradient_is_the_slope_of_the_bound() {
+    const POINTS: usize = 3000;
     let (prior, mut q) = (prior(), some_q(800));
-    // The estimator: V (hat - lambda), averaged.
+    // The estimator is V (hat - lambda); here without the part of the prior, V (prior - lambda), whose mean the next test has.
     let [mut w, mut h, mut pi] =
         [[[0.0; 2]; OF_W].to_vec(), [[0.0; 2]; OF_H].to_vec(), [[0.0; 2]; COMPONENTS].to_vec()];
     let add = |sum: &mut [f64; 2], more: [f64; 2]| (0..2).for_each(|i| sum[i] += more[i] / POINTS as f64);
@@ -227,23 +229,20 @@ fn the_mean_of_the_full_gradient_is_the_slope_of_the_bound() {
         let draw = draw(&q, i);
         let (_, hat) = enumerated(&draw, &prior);
         for j in 0..OF_W {
-            add(
-                &mut w[j],
-                gamma_direction([q.nu_w[j], q.rho_w[j]], draw.ln_g[j], [hat.nu_w[j], hat.rho_w[j]]),
-            );
+            let at = [q.nu_w[j], q.rho_w[j]];
+            let hat = [at[0] + hat.nu_w[j] - prior.a(), at[1] + hat.rho_w[j] - prior.b()];
+            add(&mut w[j], gamma_direction(at, draw.ln_g[j], hat));
         }
         for j in 0..OF_H {
-            add(
-                &mut h[j],
-                gamma_direction([q.nu_h[j], q.rho_h[j]], draw.ln_g[OF_W + j], [hat.nu_h[j], hat.rho_h[j]]),
-            );
+            let at = [q.nu_h[j], q.rho_h[j]];
+            let hat = [at[0] + hat.nu_h[j] - prior.c(), at[1] + hat.rho_h[j] - prior.d()];
+            add(&mut h[j], gamma_direction(at, draw.ln_g[OF_W + j], hat));
         }
         for k in 0..COMPONENTS {
             let ln_g = [draw.ln_g[OF_W + OF_H + 2 * k], draw.ln_g[OF_W + OF_H + 2 * k + 1]];
-            add(
-                &mut pi[k],
-                beta_direction([q.alpha_pi[k], q.beta_pi[k]], ln_g, [hat.alpha_pi[k], hat.beta_pi[k]]),
-            );
+            let at = [q.alpha_pi[k], q.beta_pi[k]];
+            let hat = [at[0] + hat.alpha_pi[k] - prior.pi_on(), at[1] + hat.beta_pi[k] - prior.pi_off()];
+            add(&mut pi[k], beta_direction(at, ln_g, hat));
         }
     }
     let of_w: Vec<[f64; 2]> = (0..OF_W).map(|j| gradient_of_gamma([q.nu_w[j], q.rho_w[j]], w[j])).collect();
@@ -260,16 +259,54 @@ fn the_mean_of_the_full_gradient_is_the_slope_of_the_bound() {
         let step = 1e-3 * value;
         let mut there = |by: f64| {
             *parameters(&mut q)[at] = value + by;
-            bound(&q, &prior)
+            (0..POINTS).map(|i| enumerated(&draw(&q, i), &prior).0).sum::<f64>() / POINTS as f64
         };
         let slope = (there(step) - there(-step)) / (2.0 * step);
         *parameters(&mut q)[at] = value;
-        let error = (ours - slope).abs() / slope.abs().max(0.1);
-        println!("parameter {at}: {ours:+.5} against {slope:+.5}");
+        let error = (ours - slope).abs() / slope.abs().max(0.01);
+        println!("parameter {at}: {ours:+.7} against {slope:+.7}");
         worst = worst.max(error);
     }
     println!("largest relative difference {worst:.1e}");
     assert!(worst < 1e-3, "{worst:e}");
+}
+
+/// E V = 1, so the part of the prior and of lambda itself is what it is without V.
+#[test]
+fn a_draw_moves_with_its_own_parameters_on_average() {
+    const POINTS: usize = 100_000;
+    let u = |i: usize, n: usize| (i as f64 + 0.5) / n as f64;
+    for (nu, rho) in [(0.5, 2.0), (0.8, 0.7), (2.0, 1.5), (7.5, 0.4), (60.0, 3.0)] {
+        let mut means = [[0.0; 2]; 2];
+        for i in 0..POINTS {
+            let ln_g = quantile(nu, u(i, POINTS)).max(1e-300).ln();
+            for (mean, hat) in means.iter_mut().zip([[nu + 1.0, rho], [nu, rho + 1.0]]) {
+                let moved = gamma_direction([nu, rho], ln_g, hat);
+                (0..2).for_each(|j| mean[j] += moved[j] / POINTS as f64);
+            }
+        }
+        let units = [1.0, 0.0, 0.0, 1.0];
+        for (mean, unit) in means.as_flattened().iter().zip(units) {
+            assert!((mean - unit).abs() < 5e-3, "Gamma({nu}, {rho}): {means:?}");
+        }
+    }
+    const SIDE: usize = 400;
+    for (alpha, beta) in [(0.7, 2.5), (2.0, 1.0), (3.0, 3.0)] {
+        let side = |shape: f64| -> Vec<f64> {
+            (0..SIDE).map(|i| quantile(shape, u(i, SIDE)).max(1e-300).ln()).collect()
+        };
+        let (on, off) = (side(alpha), side(beta));
+        let mut means = [[0.0; 2]; 2];
+        for ln_g in on.iter().flat_map(|&on| off.iter().map(move |&off| [on, off])) {
+            for (mean, hat) in means.iter_mut().zip([[alpha + 1.0, beta], [alpha, beta + 1.0]]) {
+                let moved = beta_direction([alpha, beta], ln_g, hat);
+                (0..2).for_each(|j| mean[j] += moved[j] / (SIDE * SIDE) as f64);
+            }
+        }
+        for (mean, unit) in means.as_flattened().iter().zip([1.0, 0.0, 0.0, 1.0]) {
+            assert!((mean - unit).abs() < 2e-2, "Beta({alpha}, {beta}): {means:?}");
+        }
+    }
 }
 
 /// The bound where a run from some start ends.
