@@ -143,17 +143,17 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Table, Error> {
 }
 
 /// Opens a file whose observations can be read block by block: an .h5ad file whose matrix is dense or compressed by observation,
-/// or an .h5 file of 10x Genomics. `None` for all others, which [`read`] reads as a whole.
+/// or an .h5 file of 10x Genomics. `None` for all others, which [`read`] reads as a whole or says why it cannot.
 pub fn open_blocks(path: &Path, options: &ReadOptions) -> Result<Option<BlockFile>, Error> {
     if path.as_os_str() == STDIN || path.is_dir() {
         return Ok(None);
     }
-    let opened = || match format_of(path)? {
-        (Format::Hdf5, _) => {
-            let (_, size) = open(path)?;
-            hdf5::open_blocks(path, size, options.layer.as_deref(), options.nan(), options.untransposed()?)
-        }
-        _ => Ok(None),
+    if !matches!(format_of(path), Ok((Format::Hdf5, _))) {
+        return Ok(None);
+    }
+    let opened = || {
+        let (_, size) = open(path)?;
+        hdf5::open_blocks(path, size, options.layer.as_deref(), options.nan(), options.untransposed()?)
     };
     opened().map_err(|fault| Error::new(path, fault))
 }

@@ -17,7 +17,10 @@ fn threads_and_instructions_do_not_change_a_byte_of_the_model_and_the_seed_does(
     for (preset, engine) in
         ["paper", "auto"].into_iter().flat_map(|preset| ENGINES.map(|name| (preset, name)))
     {
-        let with = |flags: &str| model(&bench, &format!("--preset {preset} --engine {engine} {flags}"));
+        // All engines have the same search before them, and several chains are the same for all: one engine shows both.
+        let chains = if preset == "auto" && engine != "gibbs" { "--chains 1" } else { "" };
+        let with =
+            |flags: &str| model(&bench, &format!("--preset {preset} --engine {engine} {chains} {flags}"));
         let expected = with("--seed 7");
         assert_eq!(with("--seed 7"), expected, "twice the same, {preset}, {engine}");
         for flags in ["--threads 1", "--threads 2", "--threads 8", "--simd plain", "--simd avx2"] {
