@@ -50,7 +50,7 @@ pub fn prepare(search: &mut Search, rate: u32, window: usize, hop: usize) {
     // Levels are no counts: how they scatter says nothing.
     search.noise = search.noise.or(Some(Noise::Poisson));
     search.guess = Some(guess(rate, window).into());
-    // The notes that were guessed are as good a start as the components that were found.
+    // The guess is a start of its own; another search from what was found costs nearly as much as the first.
     search.restarts = 0;
     search.passing = window.div_ceil(hop.max(1));
 }
